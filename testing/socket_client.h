@@ -114,6 +114,9 @@ class SocketClient {
     return all.append("\r\n\r\n").append(body);
   }
 
+  // Sends no more, and may read on.
+  void end() { ::shutdown(socket_, SHUT_WR); }
+
   void close() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }

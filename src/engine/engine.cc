@@ -289,6 +289,7 @@ std::vector<Update> Engine::step() {
     note_prompts(step, ms);
   }
   may_interrupt_.store(!step.interrupted);
+  end_those_that_only_read();
   share_awaited();
   retire(updates);
   return updates;
@@ -304,6 +305,14 @@ void Engine::note_prompts(const Step& step, double ms) {
                              ? std::min(costs.ms(step.n_text), step.evaluate_ms)
                              : step.evaluate_ms * step.n_text / (step.n_text + step.n_prompt);
   prompts_.note(ms, step.evaluate_ms - without, step.n_prompt);
+}
+
+void Engine::end_those_that_only_read() {
+  for (const std::unique_ptr<Sequence>& s : sequences_) {
+    if (!s->only_reads() || s->over() || s->unseen(target_.length(s->seq)).size() > 1) continue;
+    if (s->started) s->timings.prompt_ms = s->age.elapsed_ms() - s->waited_ms;
+    s->output.finish(FinishReason::kLength);
+  }
 }
 
 // Moves what is finished to done_ and frees its sequence. Requests that took no part (cancelled, or

@@ -147,6 +147,7 @@ class Engine {
   Status begin_drafter(std::size_t drafter, SeqId seq, SeqId from, std::size_t kept);
   void apply_cancels();
   void note_prompts(const Step& step, double ms);
+  void end_those_that_only_read();
   void shift_full_contexts();
   void shift(Sequence& sequence);
   void make_room();

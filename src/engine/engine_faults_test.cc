@@ -226,11 +226,24 @@ TEST(Engine, BadRequestsAreRefusedByName) {
 
 TEST(Engine, ZeroTokensAreAnsweredWithNothing) {
   const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  for (const std::vector<Token>& prompt : {std::vector<Token>{1}, std::vector<Token>{1, 2}}) {
+    FakeModel target(capabilities(1), rows);
+    const FakeVocabulary vocabulary(kVocab);
+    const Completion got = complete(target, vocabulary, {}, request(prompt, 1, 1, 0, 1));
+    EXPECT_EQ(got.finish, FinishReason::kLength);
+    EXPECT_TRUE(got.tokens.empty());
+    EXPECT_EQ(target.tokens_evaluated(), std::ssize(prompt) - 1);
+  }
+}
+
+TEST(Engine, ZeroTokensOfAPromptThatCannotBeReadAreAnError) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
   FakeModel target(capabilities(1), rows);
+  target.fail_evaluate({internal_error("on purpose"), internal_error("on purpose")});
   const FakeVocabulary vocabulary(kVocab);
   const Completion got = complete(target, vocabulary, {}, request({1, 2}, 1, 1, 0, 1));
-  EXPECT_EQ(got.finish, FinishReason::kLength);
-  EXPECT_TRUE(got.tokens.empty());
+  EXPECT_EQ(got.finish, FinishReason::kError);
+  EXPECT_EQ(got.error.message(), "on purpose");
 }
 
 TEST(Engine, AModelThatCannotRollBackRunsPlainAndSaysWhy) {

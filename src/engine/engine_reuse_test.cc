@@ -44,6 +44,31 @@ TEST(PrefixReuse, WhatAnEarlierTextBeganWithIsNotReadAgain) {
   EXPECT_EQ(target.tokens_evaluated() - before, 3);
 }
 
+// Clients read what they are about to ask for beforehand, with max_tokens 0.
+TEST(PrefixReuse, WithoutTokensThePromptIsReadAndKeptAndNothingIsSaid) {
+  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
+  std::vector<Token> prompt(30);  // more than a batch
+  for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<Token>(i * 5 % kVocab);
+  FakeModel target(capabilities(2), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {}, kReuse);
+  const Completion read = run(engine, request(prompt, 1.0f, 5, 0, 1));
+  EXPECT_EQ(read.finish, FinishReason::kLength);
+  EXPECT_TRUE(read.tokens.empty());
+  EXPECT_EQ(read.cached_tokens, 0);
+  EXPECT_EQ(read.timings.prompt_tokens_evaluated, 29) << "all but what a first step reads";
+  EXPECT_EQ(read.timings.first_token_ms, 0.0);
+  EXPECT_EQ(target.tokens_evaluated(), 29);
+  const Completion again = run(engine, request(prompt, 1.0f, 5, 0, 1));
+  EXPECT_EQ(again.finish, FinishReason::kLength);
+  EXPECT_EQ(again.cached_tokens, 29);
+  EXPECT_EQ(again.timings.prompt_tokens_evaluated, 0);
+  const Completion said = run(engine, request(prompt, 1.0f, 5, 4, 1));
+  EXPECT_EQ(said.tokens, reference(rows, prompt, 1.0f, 5, 4));
+  EXPECT_EQ(said.cached_tokens, 29);
+  EXPECT_EQ(said.timings.prompt_tokens_evaluated, 1);
+}
+
 // Whatever was done with the models between two steps leaves no trace.
 TEST(PrefixReuse, WhatIdleSequencesHoldIsForgottenWithAllThatWasDoneToThem) {
   const RowFunction rows = random_rows(kVocab, 1, 3.0f);

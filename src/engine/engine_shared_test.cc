@@ -53,6 +53,25 @@ TEST(SharedPrefix, TwoRequestsAtOnceReadWhatTheyShareOnce) {
   EXPECT_EQ(b.timings.prompt_tokens_evaluated, 1);
 }
 
+TEST(SharedPrefix, WhoIsWaitedForMayOnlyRead) {
+  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
+  FakeModel target(sharing(), rows);
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {}, kShare);
+  const RequestId first = *engine.add(request(prompt_of(1), 1.0f, 5, 0, 1));
+  const RequestId second = *engine.add(request(prompt_of(2), 1.0f, 6, 10, 1));
+  const RequestId third = *engine.add(request(prompt_of(2), 1.0f, 6, 0, 1));
+  run_all(engine);
+  EXPECT_EQ(engine.take(first)->timings.prompt_tokens_evaluated, 20);
+  const Completion b = *engine.take(second);
+  EXPECT_EQ(b.tokens, reference(rows, prompt_of(2), 1.0f, 6, 10));
+  EXPECT_EQ(b.cached_tokens, 20);
+  const Completion c = *engine.take(third);
+  EXPECT_EQ(c.finish, FinishReason::kLength);
+  EXPECT_EQ(c.cached_tokens, 20);
+  EXPECT_EQ(c.timings.prompt_tokens_evaluated, 0);
+}
+
 TEST(SharedPrefix, ARequestThatRunsIsSharedAndGoesOnUndisturbed) {
   const RowFunction rows = random_rows(kVocab, 2, 3.0f);
   FakeModel target(sharing(), rows);

@@ -22,7 +22,7 @@ std::string_view finish_reason_name(FinishReason reason) {
 }
 
 Output::Output(OutputLimits limits) : limits_(std::move(limits)) {
-  if (limits_.max_tokens == 0 || limits_.context_tokens <= 0) finish_ = FinishReason::kLength;
+  if (limits_.context_tokens <= 0) finish_ = FinishReason::kLength;
 }
 
 bool Output::accept(Token id, std::string_view piece, bool is_end_of_generation, std::int32_t by) {

@@ -30,7 +30,7 @@ namespace outrider {
 
 struct OutputLimits {
   std::vector<std::string> stop;    // none empty
-  std::int64_t max_tokens = -1;     // -1: none
+  std::int64_t max_tokens = -1;     // -1: none; 0: no token may come, and finish() ends it
   std::int64_t context_tokens = 0;  // tokens that fit behind the prompt
 };
 

@@ -156,7 +156,7 @@ TEST(Output, AStopWinsOverTheLimitInTheSameToken) {
 
 TEST(Output, TheLimitIsExactAtEveryOffsetOfABlock) {
   const std::vector<std::string> pieces(20, "x");
-  for (std::int64_t n = 0; n <= 20; ++n) {
+  for (std::int64_t n = 1; n <= 20; ++n) {
     for (const std::size_t block : {1U, 3U, 7U}) {
       const Spoken got = speak(limits({}, n), pieces, block);
       EXPECT_EQ(got.tokens, static_cast<std::size_t>(n));

@@ -42,8 +42,10 @@ struct Request {
   // Not null, freshly made. The one chain for both models: draft distributions go through the same
   // samplers as the target's, in a copy where they have state.
   std::unique_ptr<Sampler> sampler;
-  std::uint64_t seed = 0;         // of the noise; the same seed gives the same text
-  std::int32_t max_tokens = -1;   // -1: until the context is full; else at least 0
+  std::uint64_t seed = 0;  // of the noise; the same seed gives the same text
+  // -1: until the context is full; else at least 0. With 0 the prompt is read, but for its last
+  // token, which every request reads with its first step, and kept for those that begin alike.
+  std::int32_t max_tokens = -1;
   std::vector<std::string> stop;  // none empty
   // Tokens whose text is not their piece: control tokens that the answer is to show.
   std::map<Token, std::string> shown;
@@ -57,7 +59,8 @@ struct Request {
   std::string speculation_off_reason;  // why it is not speculative, for the result
   std::int32_t logprobs =
       -1;  // likeliest tokens to report with each token, 0 to kMaxLogprobs; -1: nothing
-  // False: of the raw row. True: of what the sampler chain leaves of it, except at temperature 0.
+  // False: of the raw row. True: of what the sampler chain leaves of it, which at temperature 0 is
+  // one token alone.
   bool logprobs_after_sampler = false;
   // Which drafters may guess, of those that are there when it is added.
   DrafterPlan drafters;

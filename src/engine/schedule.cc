@@ -40,7 +40,7 @@ std::vector<Part> choose_parts(const LanguageModel& target,
     const Pos seen = target.length(s->seq);
     if (s->unseen(seen).size() > 1) {
       (s->answered ? again : prompts).push_back(s.get());
-    } else if (room > 0) {
+    } else if (room > 0 && !s->only_reads()) {
       parts.push_back(part_of(*s, seen, 1));
       --room;
     }
@@ -51,7 +51,8 @@ std::vector<Part> choose_parts(const LanguageModel& target,
     for (Sequence* s : readers) {
       if (left == 0) break;
       const Pos seen = target.length(s->seq);
-      const std::int64_t missing = static_cast<std::int64_t>(s->unseen(seen).size());
+      const std::int64_t missing =
+          static_cast<std::int64_t>(s->unseen(seen).size()) - (s->only_reads() ? 1 : 0);
       const std::int64_t n = cut(seen, missing, left, grid);
       left -= n;
       room -= n;

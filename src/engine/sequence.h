@@ -69,6 +69,9 @@ struct Sequence {
   std::span<const Token> unseen(Pos length) const {
     return std::span<const Token>(text).subspan(static_cast<std::size_t>(length));
   }
+  // Its prompt is to be read and kept, and nothing to be said. The last token of a prompt is never
+  // read for that: whoever begins alike reads it again with the first step (engine/idle_texts.h).
+  bool only_reads() const { return request.max_tokens == 0; }
   // Tokens that the text may still go on by.
   std::int64_t remaining() const;
   // Its tokens are drawn: its temperature is not 0.

@@ -77,9 +77,8 @@ class StepDistributions : public TargetDistributions {
     Sampler& sampler = *sequence_.request.sampler;
     const std::int32_t n_top = sequence_.request.logprobs;
     const std::span<const float> row = step_.target.logits(item_, node_);
-    if (!sequence_.request.logprobs_after_sampler || sampler.greedy()) {
-      return token_logprob(row, token, n_top);
-    }
+    if (!sequence_.request.logprobs_after_sampler) return token_logprob(row, token, n_top);
+    if (sampler.greedy()) return certain(token, n_top);
     applied_ = node_;
     const Distribution q = sampler.apply(row);
     after_.assign(row.size(), -std::numeric_limits<float>::infinity());
@@ -87,6 +86,14 @@ class StepDistributions : public TargetDistributions {
       after_[static_cast<std::size_t>(q.token(i))] = q.scale * q.logits[i];
     }
     return token_logprob(after_, token, n_top);
+  }
+
+  // Nothing but the likeliest token can be said at temperature 0.
+  TokenLogprob certain(Token token, std::int32_t n_top) const {
+    TokenLogprob result;
+    result.chosen = {.id = token, .text = std::string(step_.vocabulary.piece(token))};
+    if (n_top > 0) result.top.push_back(result.chosen);
+    return result;
   }
 
   TokenLogprob token_logprob(std::span<const float> row, Token token, std::int32_t n_top) const {

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,8 +17,10 @@
 
 #include <cpp-httplib/httplib.h>
 
+#include "http/connection/client_watch.h"
 #include "http/connection/connection_stream.h"
 #include "http/connection/connections.h"
+#include "http/exchange/error_reply.h"
 
 namespace outrider::http {
 namespace {
@@ -30,33 +33,28 @@ constexpr std::size_t kOtherFiles = 256;  // files and pipes beside connections
 // Beyond it the thread waits, and the completion's tokens wait in the runtime.
 constexpr int kUnreadBytes = 128 << 10;
 
-// Without the body, which is read later.
-HttpRequest request_of(const httplib::Request& from) {
-  HttpRequest request{.method = from.method, .path = from.path};
-  request.remote = from.remote_addr;
-  request.headers.assign(from.headers.begin(), from.headers.end());
-  request.query.assign(from.params.begin(), from.params.end());
-  request.gone = from.is_connection_closed;
-  return request;
-}
-
-void send(HttpReply reply, httplib::Response& to) {
+// `watch` may be null.
+void write_reply(HttpReply reply, httplib::Response& to, std::shared_ptr<ClientWatch> watch) {
   to.status = reply.status;
   for (auto& [name, value] : reply.headers) to.set_header(name, value);
   if (!reply.stream) {
     if (reply.status != 204) to.set_content(std::move(reply.body), reply.content_type);
     return;
   }
-  to.set_chunked_content_provider(
-      reply.content_type, [stream = std::move(reply.stream)](std::size_t, httplib::DataSink& sink) {
-        bool alive = true;
-        stream([&](std::string_view bytes) {
-          alive = alive && sink.write(bytes.data(), bytes.size());
-          return alive;
-        });
-        if (alive) sink.done();
-        return alive;
-      });
+  const auto provide = [stream = std::move(reply.stream), watch = std::move(watch)](
+                           std::size_t, httplib::DataSink& sink) {
+    if (watch != nullptr) watch->begin_answer();
+    bool alive = true;
+    const bool whole = stream([&](std::string_view bytes) {
+      alive = alive && sink.write(bytes.data(), bytes.size());
+      return alive;
+    });
+    // Without the last chunk the client knows that something is missing.
+    if (!whole || !alive) return false;
+    sink.done();
+    return true;
+  };
+  to.set_chunked_content_provider(reply.content_type, provide);
 }
 
 // Room for the body at once: a string that grows holds the text twice for a while.
@@ -110,8 +108,8 @@ void allow_files(std::size_t wanted) {
 // cpp-httplib's server with our connections: their threads, limits and end.
 class HttpServer : public httplib::Server {
  public:
-  HttpServer(http::Server& server, Connections& connections)
-      : server_(server), connections_(connections) {}
+  HttpServer(http::Server& server, Connections& connections, ClientWatches& watches)
+      : server_(server), connections_(connections), watches_(watches) {}
 
  private:
   bool process_and_close_socket(socket_t socket) override {
@@ -145,10 +143,14 @@ class HttpServer : public httplib::Server {
       stream.begin_request();
       bool closed = false;
       bool ok = false;
+      ClientWatches::Entry entry(watches_);
+      const auto with_head = [&](const httplib::Request& request) {
+        stream.end_head();
+        entry.begin(request, std::make_shared<ClientWatch>(socket, request.version != "HTTP/1.0"));
+      };
       try {
         ok = process_request(stream, names.remote, names.remote_port, names.local, names.local_port,
-                             /*close_connection=*/server_.state().stopping(), closed,
-                             [&stream](httplib::Request& /*request*/) { stream.end_head(); });
+                             /*close_connection=*/server_.state().stopping(), closed, with_head);
       } catch (const ConnectionStream::LateHead&) {  // not ok, and nothing has been written
       }
       connections_.set_answering(socket, false);
@@ -170,6 +172,7 @@ class HttpServer : public httplib::Server {
 
   http::Server& server_;
   Connections& connections_;
+  ClientWatches& watches_;
 };
 
 class HttplibListener : public Listener {
@@ -178,7 +181,7 @@ class HttplibListener : public Listener {
       : server_(server),
         last_words_ms_(last_words_ms),
         connections_(static_cast<std::size_t>(server.options().max_connections)),
-        http_(server, connections_) {
+        http_(server, connections_, watches_) {
     const ServerOptions& o = server.options();
     const std::size_t most = static_cast<std::size_t>(o.max_connections) + kRefusals;
     allow_files(most + kOtherFiles);
@@ -236,11 +239,11 @@ class HttplibListener : public Listener {
                                      : httplib::Server::HandlerResponse::Unhandled;
     });
     http_.set_error_handler([this](const httplib::Request& from, httplib::Response& to) {
-      if (to.body.empty()) send(server_.answer_unread(request_of(from), to.status), to);
+      if (to.body.empty()) send(server_.answer_unread(request_of(from), to.status), from, to);
     });
     constexpr const char* kAll = R"(.*)";
     const auto answer = [this](const httplib::Request& from, httplib::Response& to) {
-      send(server_.answer(request_of(from)), to);
+      send(server_.answer(request_of(from)), from, to);
     };
     http_.Get(kAll, answer);
     http_.Options(kAll, answer);
@@ -254,17 +257,36 @@ class HttplibListener : public Listener {
     http_.Delete(kAll, read_and_answer);
   }
 
+  // Without the body, which is read later.
+  HttpRequest request_of(const httplib::Request& from) const {
+    HttpRequest request{.method = from.method, .path = from.path};
+    request.remote = from.remote_addr;
+    request.headers.assign(from.headers.begin(), from.headers.end());
+    request.query.assign(from.params.begin(), from.params.end());
+    const std::shared_ptr<ClientWatch> watch = watches_.find(from);
+    if (watch == nullptr) return request;
+    request.gone = [watch] { return watch->is_gone(); };
+    request.ended = [watch] { return watch->has_ended(); };
+    return request;
+  }
+
+  void send(HttpReply reply, const httplib::Request& from, httplib::Response& to) const {
+    const std::shared_ptr<ClientWatch> watch = watches_.find(from);
+    if (reply.status == kClientGone && watch != nullptr) watch->cut_off();
+    write_reply(std::move(reply), to, watch);
+  }
+
   // Before the body is read: who may not ask must not fill memory either, and of a body that is too
   // long the library would read all, to throw it away.
   bool refuse_unread(const httplib::Request& from, httplib::Response& to) {
     const HttpRequest head = request_of(from);
     const std::uint64_t most = static_cast<std::uint64_t>(server_.options().max_body);
     if (server_.refuse(head)) {
-      send(server_.answer(head), to);
+      send(server_.answer(head), from, to);
     } else if (from.get_header_value_u64("Content-Length") > most) {
-      send(server_.answer_unread(head, 413), to);
+      send(server_.answer_unread(head, 413), from, to);
     } else if (from.is_multipart_form_data()) {
-      send(server_.answer_unread(head, 415), to);
+      send(server_.answer_unread(head, 415), from, to);
     } else {
       return false;
     }
@@ -282,7 +304,7 @@ class HttplibListener : public Listener {
         return true;
       });
       size = request.body.size();
-      if (whole) send(server_.answer(request), to);  // else the error handler says why
+      if (whole) send(server_.answer(request), from, to);  // else the error handler says why
     }
     give_memory_back(size);
   }
@@ -307,6 +329,7 @@ class HttplibListener : public Listener {
   Server& server_;
   const std::int64_t last_words_ms_;
   Connections connections_;
+  ClientWatches watches_;
   HttpServer http_;
   int port_ = -1;
   std::thread end_;

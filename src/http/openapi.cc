@@ -112,7 +112,8 @@ Json parameters_json(const Endpoint& endpoint) {
             {"schema", {{"type", "string"}}}};
   };
   Json list = Json::array();
-  if (endpoint.path.ends_with(kModelInPath)) list.push_back(parameter("model", "path", true));
+  const std::string_view name = name_in_path(endpoint);
+  if (!name.empty()) list.push_back(parameter(name, "path", true));
   if (!endpoint.anthropic_answers.empty()) {
     list.push_back(parameter("anthropic-version", "header", false));
   }

@@ -1,6 +1,7 @@
 // Vocabulary: between text and tokens, as one model does it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +15,8 @@ namespace outrider {
 
 // Tokens by what they are for; kNoToken where the model has none.
 struct SpecialTokens {
-  Token front = kNoToken;  // what tokenize(add_special) puts in front of a text
+  Token front = kNoToken;          // what tokenize(add_special) puts in front of a text
+  Token begin_of_text = kNoToken;  // the same token, or one that the model has and does not want
   Token end_of_text = kNoToken;
   Token end_of_turn = kNoToken;
 
@@ -53,6 +55,10 @@ class Vocabulary {
   // The source of the chat template, also where the model carries none and another is used; empty:
   // there is none.
   virtual std::string chat_template_source() const { return {}; }
+
+  // What the chat template can do, by llama.cpp's names ("supports_tools"); empty: nothing is
+  // known.
+  virtual std::map<std::string, bool> chat_template_caps() const { return {}; }
 
   // `add_special`: puts in front (behind) what the model wants there, such as BOS.
   // `parse_special`: text such as "<|im_end|>" becomes the control token of that name.

@@ -59,7 +59,9 @@ constexpr Field<ChatOptions> kChatFields[] = {
 
 constexpr Field<Request> kOutputFields[] = {
     {.name = "max_tokens",
-     .help = "tokens to generate at most; -1: until the model ends its text or the context is full",
+     .help =
+         "tokens to generate at most; -1: until the model ends its text or the context is full; "
+         "0: the prompt is read for later requests, and nothing said",
      .place = &Request::max_tokens,
      .range = kMaxTokensRange,
      .letter = 'n'},

@@ -140,7 +140,7 @@ Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool c
   const bool show_thinking = read_thinking(fields, request, task.ignored);
   api::read_settings_fields(fields, request);
   read_output_config(fields, request);
-  fields.require("model");
+  if (!options.any_model_name) fields.require("model");  // else it is not looked at
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));

@@ -133,33 +133,45 @@ HttpReply whole_answer(RunningTask& task, const HttpRequest& request) {
     const Status status = task.poll(unsent);
     unsent.clear();
     if (!status.ok()) return error_reply(status);
-    if (request.gone && request.gone()) return error_reply(499, "the client has gone");
+    if (request.gone && request.gone()) return error_reply(kClientGone, "the client has gone");
   }
   return json_reply(task.form().whole(task.answers()));
 }
 
-void stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& write,
-                   const std::function<bool()>& gone) {
+// Of the client whose answer is streamed: HttpRequest's functions, or empty ones.
+struct StreamClient {
+  std::function<bool()> gone;
+  std::function<bool()> ended;
+};
+
+// Returns whether it came to its end.
+bool stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& write,
+                   const StreamClient& client) {
   std::string out;
   task.form().begin(out);
   Stopwatch silence;
+  bool asked = false;  // whether a client that has ended its side is there
   while (!task.done()) {
     const Status status = task.poll(out);
     if (!status.ok()) {
       task.form().fail(status, out);
-      write(out);
-      return;
+      return write(out);
     }
-    if (out.empty() && ping_s > 0 && silence.elapsed_ms() >= 1000.0 * ping_s) task.form().ping(out);
+    const bool silent = ping_s > 0 && silence.elapsed_ms() >= 1000.0 * ping_s;
+    const bool doubtful = !asked && client.ended && client.ended();
+    if (out.empty() && (silent || doubtful)) {
+      task.form().ping(out);
+      asked = doubtful;
+    }
     if (!out.empty()) {
-      if (!write(out)) return;
+      if (!write(out)) return false;
       silence.restart();
     }
     out.clear();
-    if (gone && gone()) return;
+    if (client.gone && client.gone()) return false;
   }
   task.form().finish(task.answers(), out);
-  write(out);
+  return write(out);
 }
 
 // Where the schema of an answer is, at the endpoints that have a form for it.
@@ -195,11 +207,13 @@ std::string header_list(const std::vector<std::string>& texts) {
 
 HttpReply stream_reply(std::shared_ptr<RunningTask> running, std::int32_t ping_s,
                        const HttpRequest& request) {
-  return {
-      .content_type = "text/event-stream; charset=utf-8",
-      .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
-      .stream = [running = std::move(running), ping_s, gone = request.gone](
-                    const ReplyWriter& write) { stream_answer(*running, ping_s, write, gone); }};
+  return {.content_type = "text/event-stream; charset=utf-8",
+          .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}},
+          .stream = [running = std::move(running), ping_s,
+                     client = StreamClient{.gone = request.gone, .ended = request.ended}](
+                        const ReplyWriter& write) {
+            return stream_answer(*running, ping_s, write, client);
+          }};
 }
 
 }  // namespace

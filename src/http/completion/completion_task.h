@@ -61,7 +61,8 @@ inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 Status check_answers(std::size_t prompts, std::int32_t n);
 
 // Starts the completions and returns the whole answer, or a reply that streams it. They are
-// cancelled as soon as the client goes (within kGoneMs), or the reply is destroyed unsent.
+// cancelled as soon as the client goes (within two kGoneMs, and the time that its reset takes), or
+// the reply is destroyed unsent.
 HttpReply answer_completion(ServerState& server, const HttpRequest& request, CompletionTask task);
 
 // How often the connection of a client that waits is looked at, in milliseconds.

@@ -74,6 +74,42 @@ TEST_F(CompletionTaskTest, AClientThatHasGoneIsNoticedWhileItWaits) {
   EXPECT_TRUE(all_end());
 }
 
+TEST_F(CompletionTaskTest, AStreamThatIsCutShortIsNotAWholeOne) {
+  start();
+  int looks = 0;
+  const HttpReply cut = server_->answer({.method = "POST",
+                                         .path = "/v1/completions",
+                                         .body = json::encode(endless()),
+                                         .gone = [&looks] { return ++looks > 1; }});
+  EXPECT_FALSE(cut.stream([](std::string_view) { return true; }));
+  EXPECT_TRUE(all_end());
+  const HttpReply whole =
+      post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 3}, {"stream", true}});
+  EXPECT_TRUE(whole.stream([](std::string_view) { return true; }));
+}
+
+TEST_F(CompletionTaskTest, WhoHasEndedItsSideIsAskedOnceWhileThereIsNothingToSay) {
+  start();
+  testing::StepGate gate(*runtime_);
+  const Json asked = {{"prompt", "abc"}, {"max_tokens", 20}, {"stream", true}};
+  const HttpReply reply = server_->answer(
+      {.method = "POST", .path = "/v1/completions", .body = json::encode(asked), .ended = [] {
+         return true;
+       }});
+  std::string all;
+  int pings = 0;
+  EXPECT_TRUE(reply.stream([&](std::string_view bytes) {
+    if (bytes.starts_with(": ping")) {
+      ++pings;
+      gate.open();
+    }
+    all += bytes;
+    return true;
+  }));
+  EXPECT_EQ(pings, 1);
+  EXPECT_TRUE(all.ends_with("data: [DONE]\n\n"));
+}
+
 TEST_F(CompletionTaskTest, AFullQueueIsTooManyRequestsAndSaysWhenToComeAgain) {
   start({}, {.chat = true}, {.slots = 1, .max_queue = 0});
   const HttpReply running = post("/v1/completions", endless());

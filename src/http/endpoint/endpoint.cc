@@ -7,9 +7,15 @@ namespace outrider::http {
 
 using json::Json;
 
+std::string_view name_in_path(const Endpoint& endpoint) {
+  const std::size_t brace = endpoint.path.find('{');
+  if (brace == std::string_view::npos) return {};
+  return endpoint.path.substr(brace + 1, endpoint.path.size() - brace - 2);
+}
+
 bool is_at(const Endpoint& endpoint, std::string_view path) {
-  if (!endpoint.path.ends_with(kModelInPath)) return endpoint.path == path;
-  const std::size_t stem = endpoint.path.size() - kModelInPath.size() + 1;  // with the slash
+  const std::size_t stem = endpoint.path.find('{');  // behind the slash
+  if (stem == std::string_view::npos) return endpoint.path == path;
   return path.size() > stem && path.starts_with(endpoint.path.substr(0, stem));
 }
 

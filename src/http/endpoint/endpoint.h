@@ -15,7 +15,7 @@ namespace outrider::http {
 
 struct Endpoint {
   std::string_view method;
-  std::string_view path;     // may end in kModelInPath
+  std::string_view path;     // may end in a name in braces, which stands for any: "/models/{model}"
   std::string_view summary;  // one line, for /openapi.json
   HttpReply (*answer)(ServerState& server, const HttpRequest& request);
   bool open = false;  // needs no key
@@ -33,10 +33,11 @@ struct Endpoint {
   std::string_view content_type = "application/json";
 };
 
-// The end of a path, where a model's name stands: anything but nothing, also with slashes.
-inline constexpr std::string_view kModelInPath = "/{model}";
+// The name in braces at the end of a path, "model"; empty: there is none.
+std::string_view name_in_path(const Endpoint& endpoint);
 
-// Whether `path` is this one's.
+// Whether `path` is this one's. Where it ends in a name in braces there may be anything but nothing
+// in its place, also with slashes.
 bool is_at(const Endpoint& endpoint, std::string_view path);
 
 // The body as a JSON object; an error that says where it is not one.

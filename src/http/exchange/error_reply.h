@@ -10,8 +10,11 @@
 
 namespace outrider::http {
 
-// 400 for what the client sent, 404, 429 for a full queue, 499 for a client that has gone, 501 for
-// what this server or model does not do, 503, 500.
+// Of a reply that nobody reads, for the counts and the log. It is never sent.
+inline constexpr int kClientGone = 499;
+
+// 400 for what the client sent, 404, 429 for a full queue, 501 for what this server or model does
+// not do, 503, 500.
 int http_status(StatusCode code);
 
 // What the APIs call errors of a status. Static storage.

@@ -34,9 +34,11 @@ struct HttpRequest {
   std::string remote;  // the client's address
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::pair<std::string, std::string>> query;  // decoded
-  // Whether the client has closed the connection; any time, from the thread that answers. May be
-  // empty: never.
+  // Whether the client has gone; any time, from the thread that answers. May be empty: never.
   std::function<bool()> gone;
+  // Whether it has ended its side of the connection, likewise: it may have gone, or wait for the
+  // reply. If it has gone, gone() knows soon after something is written.
+  std::function<bool()> ended;
   // Not null; copies of the request share it.
   std::shared_ptr<CallRecord> record = std::make_shared<CallRecord>();
 
@@ -63,8 +65,9 @@ struct HttpReply {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::optional<Failure> failure = std::nullopt;  // of an error; without it the body stays as it is
-  // Instead of `body`: called once, on the thread of the connection, and writes all of it.
-  std::function<void(const ReplyWriter& write)> stream = {};
+  // Instead of `body`: called once, on the thread of the connection, and writes all of it. False:
+  // it was cut short, and must not look as if it had come to its end.
+  std::function<bool(const ReplyWriter& write)> stream = {};
 };
 
 // Whether two header names or the like are the same but for the case of ASCII letters.

@@ -46,6 +46,11 @@ std::vector<ExtraFile> read_extra(api::JsonFields& fields) {
   return files;
 }
 
+// llama-server's names and its mark between files, which editors' users have tuned their models to.
+constexpr const char* kProject = "myproject\n";
+constexpr const char* kEdited = "filename\n";
+constexpr const char* kSnippet = "\n\n--- snippet ---\n\n";
+
 // Files as the model knows them, and the names of the project and of the file that is edited.
 Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files, const Vocabulary& vocabulary) {
   const SpecialTokens special = vocabulary.special();
@@ -58,18 +63,20 @@ Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files, const Vocabular
   };
   if (special.repository != kNoToken) {
     tokens.push_back(special.repository);
-    add("project\n");
+    add(kProject);
   }
   for (const ExtraFile& file : files) {
     if (special.file != kNoToken) {
       tokens.push_back(special.file);
       add(file.filename + "\n");
+    } else {
+      add(kSnippet);
     }
-    add(special.file != kNoToken ? file.text : file.text + "\n\n");
+    add(file.text);
   }
   if (special.file != kNoToken) {
     tokens.push_back(special.file);
-    add("file\n");
+    add(kEdited);
   }
   if (!error.ok()) return error;
   return tokens;
@@ -116,17 +123,21 @@ Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
 
 // Editors name llama.cpp's sampler "infill" behind the others. It joins candidates that begin alike
 // and weighs ends against the rest; without it the answer is drawn from the model's own chances.
-void leave_out_infill_sampler(Json& body) {
+// Returns whether it was named.
+bool leave_out_infill_sampler(Json& body) {
   const Json::iterator samplers = body.find("samplers");
-  if (samplers == body.end()) return;
+  if (samplers == body.end()) return false;
   if (samplers->is_array()) {
+    const std::size_t before = samplers->size();
     samplers->erase(std::remove(samplers->begin(), samplers->end(), Json("infill")),
                     samplers->end());
-  } else if (samplers->is_string()) {
-    std::string letters = samplers->get<std::string>();
-    std::erase(letters, 'i');
-    *samplers = letters;
+    return samplers->size() < before;
   }
+  if (!samplers->is_string()) return false;
+  std::string letters = samplers->get<std::string>();
+  const bool named = std::erase(letters, 'i') > 0;
+  *samplers = letters;
+  return named;
 }
 
 void keep_end(Tokens& tokens, std::int64_t n) {
@@ -163,10 +174,10 @@ Tokens join_infill(InfillParts parts, const SpecialTokens& special, std::int64_t
   append(tokens, parts.extra);
   tokens.push_back(special.fill_prefix);
   append(tokens, parts.prefix);
+  append(tokens, parts.prompt);
   tokens.push_back(special.fill_suffix);
   append(tokens, parts.suffix);
   tokens.push_back(special.fill_middle);
-  append(tokens, parts.prompt);
   return tokens;
 }
 
@@ -181,11 +192,14 @@ Result<CompletionTask> read_infill_task(Json body, const ServerOptions& options,
                "that was trained for it (Qwen2.5-Coder and the like)")
         .about("model");
   }
-  leave_out_infill_sampler(body);
+  const bool left_out = leave_out_infill_sampler(body);
   OUTRIDER_ASSIGN_OR_RETURN(InfillParts parts, take_parts(body, vocabulary));
   const std::int64_t room = room_beside_answer(body, options, target);
-  return llama_task(std::move(body), options, target,
-                    {join_infill(std::move(parts), special, room)});
+  OUTRIDER_ASSIGN_OR_RETURN(
+      CompletionTask task,
+      llama_task(std::move(body), options, target, {join_infill(std::move(parts), special, room)}));
+  if (left_out) task.ignored.emplace_back("samplers.infill");
+  return task;
 }
 
 }  // namespace outrider::http

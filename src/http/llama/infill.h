@@ -1,16 +1,22 @@
 // POST /infill: what belongs between two parts of a text, for editors. llama-server's body:
 //
 //   input_prefix  the text before the cursor        input_suffix  the text behind it
-//   input_extra   [{"filename","text"}], of other files          prompt  begins the answer
+//   input_extra   [{"filename","text"}], of other files          prompt  more of what is before it
 //
 // and the fields of /completion (llama_body.h). The model gets, by its fill-in tokens (Vocabulary::
 // special()), as repositories are written for such models (arXiv 2409.12186):
 //
-//   [repository]project\n [file]name\n text ... [file]name\n [prefix]... [suffix]... [middle]prompt
+//   [repository]myproject\n [file]name\n text ... [file]filename\n
+//   [prefix]...prompt [suffix]... [middle]
 //
-// with the extra files joined by an empty line where there is no token for files. Where it is more
-// than the context leaves beside the answer, the prefix keeps its end and the suffix its beginning,
-// three to one; the extra files get the rest, the last ones first.
+// with "--- snippet ---" on a line of its own in front of each extra file where there is no token
+// for files. So llama-server's code has it (format_prompt_infill); its README puts the prompt
+// behind [middle]. Where it is more than the context leaves beside the answer, the prefix keeps its
+// end and the suffix its beginning, three to one; the extra files get the rest, the last ones
+// first.
+//
+// The sampler "infill", which editors name in "samplers", is left out; the reply says so in
+// kIgnoredHeader ("samplers.infill").
 //
 // Tested by infill_test.cc.
 #pragma once

@@ -26,6 +26,12 @@ class InfillTest : public ServerTest {
     EXPECT_EQ(reply.status, 200) << reply.body;
     return object(reply).value("prompt", "");
   }
+  static std::string ignored(const HttpReply& reply) {
+    for (const auto& [name, value] : reply.headers) {
+      if (name == kIgnoredHeader) return value;
+    }
+    return "";
+  }
 };
 
 TEST_F(InfillTest, ThePartsStandBetweenTheModelsTokens) {
@@ -33,9 +39,9 @@ TEST_F(InfillTest, ThePartsStandBetweenTheModelsTokens) {
   EXPECT_EQ(prompt_of(body()), "<7>ab<8>cd<9>");
   Json asked = body();
   asked["prompt"] = "ef";
-  EXPECT_EQ(prompt_of(asked), "<7>ab<8>cd<9>ef");
+  EXPECT_EQ(prompt_of(asked), "<7>abef<8>cd<9>") << "as llama-server's code has it";
   asked["input_prefix"] = {0, "b"};
-  EXPECT_EQ(prompt_of(asked), "<7>ab<8>cd<9>ef");
+  EXPECT_EQ(prompt_of(asked), "<7>abef<8>cd<9>");
 }
 
 // What llama.vim sends while one types, and beforehand so that the files are read.
@@ -63,9 +69,35 @@ TEST_F(InfillTest, AnEditorsBodyIsTaken) {
   HttpReply reply = post("/infill", asked);
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_TRUE(object(reply).contains("content"));
+  EXPECT_EQ(ignored(reply), "samplers.infill");
   asked.update({{"n_predict", 0}, {"samplers", Json::array()}, {"t_max_predict_ms", 1}});
   reply = post("/infill", asked);
   EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(ignored(reply), "");
+  asked["samplers"] = "kpi";
+  EXPECT_EQ(ignored(post("/infill", asked)), "samplers.infill");
+}
+
+// What it reads beforehand is there when it is asked for.
+TEST_F(InfillTest, WithoutTokensThePromptIsReadAndKept) {
+  testing::FakeFile file = filling_in();
+  file.chat = true;
+  start({}, file);
+  Json asked = body();
+  asked["input_prefix"] = "abcdefabcdef";
+  asked["n_predict"] = 0;
+  const Json read = object(post("/infill", asked));
+  EXPECT_EQ(read["content"], "");
+  EXPECT_EQ(read["tokens_predicted"], 0);
+  EXPECT_EQ(read["tokens_evaluated"], 17);
+  EXPECT_EQ(read["tokens_cached"], 0);
+  EXPECT_EQ(read["timings"]["prompt_n"], 16) << "the last one is read with the first step";
+  EXPECT_EQ(read["stop_type"], "limit");
+  EXPECT_EQ(read["truncated"], false);
+  asked["n_predict"] = 2;
+  const Json said = object(post("/infill", asked));
+  EXPECT_EQ(said["tokens_cached"], 16);
+  EXPECT_EQ(said["timings"]["prompt_n"], 1);
 }
 
 TEST_F(InfillTest, OtherFilesComeFirst) {
@@ -75,7 +107,9 @@ TEST_F(InfillTest, OtherFilesComeFirst) {
   Json asked = body();
   asked["input_extra"] = Json::array({{{"filename", "x.h"}, {"text", "abc"}}});
   const std::string joined = prompt_of(asked);
-  EXPECT_EQ(joined.find("bcd<10><10><7>"), 0U) << "a byte is a token, modulo 12: " << joined;
+  // "\n\n--- snippet ---\n\n"; a byte is a token, modulo 12.
+  const std::string mark = "<10><10><9><9><9><8><7>c<9>eef<8><8><9><9><9><10><10>";
+  EXPECT_EQ(joined.find(mark + "bcd<7>"), 0U) << joined;
 }
 
 TEST_F(InfillTest, FilesAreNamedWhereTheModelHasTokensForThat) {
@@ -87,7 +121,8 @@ TEST_F(InfillTest, FilesAreNamedWhereTheModelHasTokensForThat) {
   Json asked = body();
   asked["input_extra"] = Json::array({{{"filename", "x"}, {"text", "abc"}}, {{"text", "abc"}}});
   const std::string joined = prompt_of(asked);
-  EXPECT_EQ(joined.find("<10>"), 0U) << joined;
+  EXPECT_EQ(joined.find("<10>bbegd<10>fd<8><10><11>"), 0U) << "myproject: " << joined;
+  EXPECT_NE(joined.find("<11>g<9>afcbbf<10><7>"), std::string::npos) << "filename: " << joined;
   std::size_t n_files = 0;
   for (std::size_t at = 0; (at = joined.find("<11>", at)) != std::string::npos; ++at) ++n_files;
   EXPECT_EQ(n_files, 3U) << "two others and the one that is edited: " << joined;
@@ -160,7 +195,7 @@ TEST(JoinInfillTest, WhateverTheRoomTheCursorsSidesStayAndNothingIsTooLong) {
             // What is nearest to the cursor is 11, 21 and 31, each where there is any of it.
             const Token next = joined[i + 1];
             if (joined[i] > 10 && joined[i] < 20) {
-              EXPECT_TRUE(next == joined[i] - 1 || next == 101);
+              EXPECT_TRUE(next == joined[i] - 1 || next == 9);
             }
             if (joined[i] > 20 && joined[i] < 30) {
               EXPECT_TRUE(next == joined[i] + 1 || next == 102);
@@ -171,9 +206,12 @@ TEST(JoinInfillTest, WhateverTheRoomTheCursorsSidesStayAndNothingIsTooLong) {
             if (joined[i] == 101) {
               EXPECT_TRUE(next == 21 || next == 102);
             }
+            if (joined[i] == 9) {
+              EXPECT_EQ(next, 101) << "the prompt is the end of what is before the cursor";
+            }
           }
           EXPECT_EQ(joined.front(), 1);
-          EXPECT_EQ(joined.back(), 9);
+          EXPECT_EQ(joined.back(), 102);
         }
       }
     }

@@ -2,10 +2,10 @@
 //
 // The fields are those of OpenAI's completions here (openai_body.h) under llama-server's names, and
 // "return_tokens", "timings_per_token", "return_progress", "post_sampling_probs",
-// "response_fields", "t_max_predict_ms", "samplers". "n_probs" is of each token, 0: none.
-// "logit_bias" may name texts, whose tokens then all have the bias. "n_keep" counts where the
+// "response_fields", "t_max_predict_ms", "n_indent", "samplers". "n_probs" is of each token, 0:
+// none. "logit_bias" may name texts, whose tokens then all have the bias. "n_keep" counts where the
 // context is shifted (--shift-keep). Of what llama-server has and this server has not, the value
-// that switches it off is taken, and any other refused ("lora", "min_keep", "n_indent", ...).
+// that switches it off is taken, and any other refused ("lora", "min_keep", "n_discard", ...).
 //
 //   prompt   a string; ids; ids and strings mixed; {"prompt_string"}; or an array of several of
 //            these, each with an answer of its own

@@ -50,7 +50,8 @@ HttpReply props(ServerState& server, const HttpRequest& request) {
                      {"endpoint_slots", true},
                      {"endpoint_props", false},
                      {"chat_template", vocabulary.chat_template_source()},
-                     {"bos_token", name_of(special.front, vocabulary)},
+                     {"chat_template_caps", vocabulary.chat_template_caps()},
+                     {"bos_token", name_of(special.begin_of_text, vocabulary)},
                      {"eos_token", name_of(special.end_of_text, vocabulary)},
                      {"build_info", std::string(kBuildInfo)},
                      {"is_sleeping", false}});
@@ -78,6 +79,13 @@ HttpReply no_props(ServerState& /*server*/, const HttpRequest& /*request*/) {
   return error_reply(501,
                      "properties cannot be changed while the server runs; GET /props reads "
                      "them, and options at its start set them");
+}
+
+HttpReply no_slot_actions(ServerState& /*server*/, const HttpRequest& /*request*/) {
+  return error_reply(501,
+                     "slots are not saved, restored or erased one by one: what prompts begin with "
+                     "is kept and found by itself, over restarts with the server's --prompt-cache "
+                     "FOLDER");
 }
 
 // What other servers of models do, and this one is not for.
@@ -128,6 +136,16 @@ constexpr Endpoint kEndpoints[] = {
      .path = "/chat/completions/input_tokens",
      .summary = "the same",
      .answer = count_chat_tokens},
+    {.method = "POST",
+     .path = "/v1/responses/input_tokens",
+     .summary = "how many tokens the input of a response has (OpenAI)",
+     .answer = count_response_tokens,
+     .answers = "TokenCount"},
+    {.method = "POST",
+     .path = "/responses/input_tokens",
+     .summary = "the same",
+     .answer = count_response_tokens,
+     .answers = "TokenCount"},
     {.method = "GET",
      .path = "/props",
      .summary = "the model, and what a request has that does not say otherwise",
@@ -137,6 +155,10 @@ constexpr Endpoint kEndpoints[] = {
      .path = "/slots",
      .summary = "how many requests can run at once, and do",
      .answer = slots},
+    {.method = "POST",
+     .path = "/slots/{slot}",
+     .summary = "501: what was read is kept and found by itself",
+     .answer = no_slot_actions},
     not_done_at("/v1/embeddings"),
     not_done_at("/embeddings"),
     not_done_at("/embedding"),

@@ -14,7 +14,10 @@ TEST_F(LlamaEndpointsTest, PropertiesTellTheModelAndWhatARequestHasUnlessItSaysO
   ServerOptions options;
   options.defaults.seed = 42;
   options.defaults.sampling.top_k = 7;
-  start(options, {.end = 11});
+  testing::FakeFile file{.end = 11};
+  file.pieces[10] = "";
+  file.special.begin_of_text = 10;  // and no `front`: it is not put in front of texts
+  start(options, file);
   const HttpReply reply = ask("GET", "/props");
   ASSERT_EQ(reply.status, 200) << reply.body;
   const Json told = object(reply);
@@ -25,6 +28,8 @@ TEST_F(LlamaEndpointsTest, PropertiesTellTheModelAndWhatARequestHasUnlessItSaysO
   EXPECT_EQ(told["default_generation_settings"]["params"]["seed"], 42);
   EXPECT_EQ(told["default_generation_settings"]["params"]["top_k"], 7);
   EXPECT_TRUE(told["chat_template"].is_string());
+  EXPECT_TRUE(told["chat_template_caps"].is_object());
+  EXPECT_EQ(told["bos_token"], "<10>");
   EXPECT_EQ(ask("POST", "/props", "{}").status, 501);
 }
 
@@ -75,6 +80,18 @@ TEST_F(LlamaEndpointsTest, WhatThisServerIsNotForIs501WithASentence) {
     EXPECT_NE(object(reply)["error"]["message"].get<std::string>().find("generates text"),
               std::string::npos);
   }
+}
+
+TEST_F(LlamaEndpointsTest, SlotsCannotBeSavedOneByOneAndTheErrorSaysWhatKeepsThem) {
+  start();
+  const HttpReply reply = server_->answer(
+      {.method = "POST", .path = "/slots/0", .body = "{}", .query = {{"action", "save"}}});
+  EXPECT_EQ(reply.status, 501);
+  const std::string message = object(reply)["error"]["message"];
+  EXPECT_NE(message.find("--prompt-cache"), std::string::npos) << message;
+  EXPECT_EQ(ask("POST", "/slots/", "{}").status, 404);
+  const Json paths = object(ask("GET", "/openapi.json"))["paths"];
+  EXPECT_EQ(paths["/slots/{slot}"]["post"]["parameters"][0]["name"], "slot");
 }
 
 TEST_F(LlamaEndpointsTest, TheShortPathsAreTheLongOnes) {

@@ -126,6 +126,20 @@ TEST_F(LlamaFormTest, NoProbabilityIsToldOfATokenThatAStopTextTookAllOf) {
   EXPECT_EQ(told, left);
 }
 
+TEST_F(LlamaFormTest, BehindTheSamplersAtTemperatureZeroOneTokenIsCertain) {
+  start({}, {});
+  Json asked = body();
+  asked.update({{"temperature", 0}, {"n_probs", 2}, {"post_sampling_probs", true}});
+  const Json told = completed(asked)["completion_probabilities"];
+  ASSERT_EQ(told.size(), 12U);
+  for (const Json& token : told) {
+    EXPECT_EQ(token["prob"], 1.0);
+    ASSERT_EQ(token["top_probs"].size(), 1U);
+    EXPECT_EQ(token["top_probs"][0]["id"], token["id"]);
+    EXPECT_EQ(token["top_probs"][0]["prob"], 1.0);
+  }
+}
+
 TEST_F(LlamaFormTest, ProgressBeginsWithWhatIsCachedAndEndsWithAll) {
   start({}, {});
   Json asked = body();

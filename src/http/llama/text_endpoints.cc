@@ -14,6 +14,7 @@
 #include "http/llama/llama_body.h"
 #include "http/llama/llama_settings.h"
 #include "http/openai/openai_body.h"
+#include "http/openai/responses_body.h"
 #include "serve/prompt.h"
 
 namespace outrider::http {
@@ -28,7 +29,7 @@ HttpReply with_model(ServerState& server, const HttpRequest& request, Work&& wor
   if (!body.ok()) return error_reply(body.status());
   const Result<OpenModel> model = open_model(server, request, server.model_name(model_of(*body)));
   if (!model.ok()) return model_error_reply(model.status());
-  Result<Json> answer = work(*body, *model->target, server.options().defaults);
+  Result<Json> answer = work(*body, *model->target, server.options());
   return answer.ok() ? json_reply(*answer) : error_reply(answer.status());
 }
 
@@ -39,8 +40,7 @@ Json piece_json(const std::string& piece) {
   return bytes;
 }
 
-Result<Json> tokens_of(const Json& body, const Target& target,
-                       const CompletionRequest& /*defaults*/) {
+Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptions& /*options*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   bool add_special = false;
   bool parse_special = true;
@@ -73,8 +73,7 @@ Result<Json> tokens_of(const Json& body, const Target& target,
   return Json{{"tokens", std::move(list)}};
 }
 
-Result<Json> text_of(const Json& body, const Target& target,
-                     const CompletionRequest& /*defaults*/) {
+Result<Json> text_of(const Json& body, const Target& target, const ServerOptions& /*options*/) {
   const Vocabulary& vocabulary = target.vocabulary();
   std::string model;
   api::JsonFields fields(body, "", &llama_dialect());
@@ -108,18 +107,29 @@ Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request)
   return request;
 }
 
-Result<Json> prompt_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
-  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+Result<Json> prompt_of(const Json& body, const Target& target, const ServerOptions& options) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, options.defaults));
   const Result<ChatPrompt> prompt = target.vocabulary().chat_prompt(request.messages, request.chat);
   if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"prompt", prompt->text}};
 }
 
-Result<Json> count_of(const Json& body, const Target& target, const CompletionRequest& defaults) {
-  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, defaults));
+// How many tokens `request`, which `body` asks for, has the model read, as OpenAI's answer.
+Result<Json> n_tokens_json(CompletionRequest& request, const Target& target, const Json& body) {
   const Result<Prompt> prompt = read_prompt(request, target);
   if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
-  return Json{{"input_tokens", prompt->n_asked}};
+  return Json{{"input_tokens", prompt->n_asked}, {"object", "response.input_tokens"}};
+}
+
+Result<Json> count_of(const Json& body, const Target& target, const ServerOptions& options) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, options.defaults));
+  return n_tokens_json(request, target, body);
+}
+
+Result<Json> count_of_responses(const Json& body, const Target& target,
+                                const ServerOptions& options) {
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionTask task, read_responses_task(body, options));
+  return n_tokens_json(task.requests.front(), target, body);
 }
 
 }  // namespace
@@ -138,6 +148,10 @@ HttpReply apply_template(ServerState& server, const HttpRequest& request) {
 
 HttpReply count_chat_tokens(ServerState& server, const HttpRequest& request) {
   return with_model(server, request, count_of);
+}
+
+HttpReply count_response_tokens(ServerState& server, const HttpRequest& request) {
+  return with_model(server, request, count_of_responses);
 }
 
 }  // namespace outrider::http

@@ -18,8 +18,11 @@ HttpReply detokenize(ServerState& server, const HttpRequest& request);
 // POST /apply-template, the fields of a chat -> {"prompt"}.
 HttpReply apply_template(ServerState& server, const HttpRequest& request);
 
-// POST /v1/chat/completions/input_tokens, the fields of a chat -> {"input_tokens"}, how many they
-// are.
+// POST /v1/chat/completions/input_tokens, the fields of a chat -> {"input_tokens","object":
+// "response.input_tokens"}, how many they are.
 HttpReply count_chat_tokens(ServerState& server, const HttpRequest& request);
+
+// POST /v1/responses/input_tokens, the fields of a response -> the same.
+HttpReply count_response_tokens(ServerState& server, const HttpRequest& request);
 
 }  // namespace outrider::http

@@ -62,7 +62,12 @@ TEST_F(TextEndpointsTest, AConversationIsShownAndCountedAsTheModelReadsIt) {
   chat["messages"].push_back({{"role", "user"}, {"content", "abc"}});
   EXPECT_EQ(answered("/apply-template", chat)["prompt"], "user: abc\nassistant: ");
   EXPECT_EQ(answered("/v1/chat/completions/input_tokens", chat)["input_tokens"], 21);
-  EXPECT_EQ(answered("/chat/completions/input_tokens", chat)["input_tokens"], 21);
+  const Json counted = {{"input_tokens", 21}, {"object", "response.input_tokens"}};
+  EXPECT_EQ(answered("/chat/completions/input_tokens", chat), counted);
+  for (const char* path : {"/v1/responses/input_tokens", "/responses/input_tokens"}) {
+    EXPECT_EQ(answered(path, {{"input", "abc"}}), counted);
+    EXPECT_EQ(field_of_error(path, Json::object()), "input");
+  }
   EXPECT_EQ(field_of_error("/apply-template", Json::object()), "messages");
   Json open = chat;
   open["messages"].push_back({{"role", "assistant"}, {"content", "Sure, "}});

@@ -12,10 +12,10 @@ constexpr std::size_t kMaxLoggedPath = 256;
 // The stream ends before the call, so that the call knows what its completions came to.
 struct CountedStream {
   std::shared_ptr<Call> call;
-  std::function<void(const ReplyWriter&)> stream;
+  std::function<bool(const ReplyWriter&)> stream;
 
-  void operator()(const ReplyWriter& write) const {
-    stream([&](std::string_view bytes) {
+  bool operator()(const ReplyWriter& write) const {
+    return stream([&](std::string_view bytes) {
       const bool alive = write(bytes);
       if (alive) call->add_bytes(bytes.size());
       return alive;

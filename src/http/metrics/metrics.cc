@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -77,7 +78,9 @@ void Metrics::note_result(const std::string& model, const CompletionResult& resu
   const std::lock_guard<std::mutex> lock(mutex_);
   Times& times = times_[model];
   times.queue.add(kMs * result.queued_ms);
-  times.whole.add(kMs * (result.queued_ms + t.first_token_ms + t.predicted_ms));
+  // Where no token came, what there was is reading.
+  const double begun_ms = std::max(t.first_token_ms, t.prompt_ms);
+  times.whole.add(kMs * (result.queued_ms + begun_ms + t.predicted_ms));
   if (result.completion.tokens.empty()) return;
   times.first_token.add(kMs * (result.queued_ms + t.first_token_ms));
   if (t.predicted_after_first <= 0) return;

@@ -53,10 +53,25 @@ Json anthropic_json(const CatalogStatus& model, std::time_t started) {
           {"lifecycle", "active"}};
 }
 
+// llama-server's facts about a model, as far as an open one tells them; null: it is not open.
+Json meta_json(Catalog& catalog, const std::string& name) {
+  const std::shared_ptr<Runtime> runtime = catalog.find_open(name);
+  const std::shared_ptr<const Target> target = runtime != nullptr ? runtime->target() : nullptr;
+  if (target == nullptr) return {};
+  const ModelInfo& info = target->info();
+  return {{"n_vocab", target->capabilities().n_vocab},
+          {"n_ctx", target->capabilities().n_ctx},
+          {"n_ctx_train", info.n_ctx_train},
+          {"n_params", info.n_params},
+          {"size", info.size_bytes}};
+}
+
 // In the words of the API that the client speaks.
-Json described(const CatalogStatus& model, const HttpRequest& request) {
-  return is_anthropics(request) ? anthropic_json(model, started_at())
-                                : model_json(model, started_at());
+Json described(const CatalogStatus& model, ServerState& server, const HttpRequest& request) {
+  if (is_anthropics(request)) return anthropic_json(model, started_at());
+  Json object = model_json(model, started_at());
+  object["meta"] = meta_json(server.catalog(), model.name);
+  return object;
 }
 
 HttpReply no_such_model(std::string_view name) {
@@ -69,7 +84,7 @@ HttpReply no_such_model(std::string_view name) {
 HttpReply list_models(ServerState& server, const HttpRequest& request) {
   Json list = Json::array();
   for (const CatalogStatus& model : server.catalog().status()) {
-    list.push_back(described(model, request));
+    list.push_back(described(model, server, request));
   }
   if (!is_anthropics(request)) return json_reply({{"object", "list"}, {"data", std::move(list)}});
   const Json first = list.empty() ? Json() : list.front()["id"];
@@ -82,7 +97,7 @@ HttpReply one_model(ServerState& server, const HttpRequest& request) {
   constexpr std::string_view kStem = "/v1/models/";
   const std::string_view name = std::string_view(request.path).substr(kStem.size());
   const std::optional<CatalogStatus> model = server.catalog().status_of(name);
-  return model ? json_reply(described(*model, request)) : no_such_model(name);
+  return model ? json_reply(described(*model, server, request)) : no_such_model(name);
 }
 
 HttpReply health(ServerState& server, const HttpRequest& /*request*/) {

@@ -6,7 +6,8 @@
 namespace outrider::http {
 
 // GET /v1/models -> OpenAI's list; each also with "status": {"state","progress","error"},
-// "aliases", and "draft": the file of its draft model or null.
+// "aliases", "draft": the file of its draft model or null, and "meta": {"n_vocab","n_ctx",
+// "n_ctx_train","n_params","size"} or null where it is not open.
 // To clients of Anthropic's API (the header anthropic-version) in its form, all on one page.
 HttpReply list_models(ServerState& server, const HttpRequest& request);
 

@@ -26,6 +26,19 @@ TEST_F(ModelEndpointsTest, OneModelIsToldAsItIsInTheList) {
   EXPECT_EQ(object(one)["object"], "model");
 }
 
+TEST_F(ModelEndpointsTest, AnOpenModelTellsItsFactsAndNoneIsOpenedForThem) {
+  start();
+  const Json meta = object(ask("GET", "/v1/models/fake"))["meta"];
+  EXPECT_EQ(meta["n_vocab"], 12);
+  EXPECT_EQ(meta["n_ctx"], 256);
+  EXPECT_EQ(meta["n_ctx_train"], 256);
+  EXPECT_EQ(meta["n_params"], 0);
+  EXPECT_EQ(meta["size"], 0);
+  catalog_->open = false;
+  EXPECT_TRUE(object(ask("GET", "/v1/models/fake"))["meta"].is_null());
+  EXPECT_EQ(catalog_->acquired, 0);
+}
+
 TEST_F(ModelEndpointsTest, ANameMayHaveSlashes) {
   start();
   catalog_->aliases = {"user/repo:Q4_K_M"};
@@ -83,6 +96,9 @@ TEST_F(ModelEndpointsTest, TheOnlyModelAnswersToAnyNameWhereTheOperatorNamedIt) 
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(object(reply)["model"], "fake") << "who really answered";
   }
+  EXPECT_EQ(post("/v1/messages/count_tokens", asked).status, 200);
+  asked.erase("model");
+  EXPECT_EQ(object(post("/v1/messages", asked))["model"], "fake") << "nor is it missed";
   EXPECT_EQ(post("/v1/messages/count_tokens", asked).status, 200);
   const Json text = {{"model", "gpt-4o"}, {"prompt", "abc"}, {"max_tokens", 2}};
   EXPECT_EQ(object(post("/v1/completions", text))["model"], "fake");

@@ -5,6 +5,7 @@
 
 #include "api/chat_params.h"
 #include "api/completion_json.h"
+#include "base/clock.h"
 #include "http/completion/conversation_body.h"
 #include "http/openai/openai_body.h"
 #include "http/openai/openai_form.h"
@@ -57,7 +58,8 @@ class ChatForm : public OpenAiForm {
     const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
     chunk["prompt_progress"] = {{"total", prompt.n_tokens},
                                 {"cache", prompt.n_cached},
-                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)}};
+                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)},
+                                {"time_ms", since_begin_.elapsed_ms()}};
     append_event(chunk, out);
   }
 
@@ -102,6 +104,7 @@ class ChatForm : public OpenAiForm {
     append_event(chunk_of(i, {{"role", "assistant"}, {"content", Json()}}), out);
   }
 
+  Stopwatch since_begin_;
   std::vector<bool> begun_;   // whose role has been said
   std::vector<double> read_;  // of each prompt, as was told
 };

@@ -252,6 +252,13 @@ ChatAbilities ChatTemplate::abilities() const {
   return abilities;
 }
 
+// They were found out when the template was read.
+std::map<std::string, bool> ChatTemplate::caps() const {
+  const Result<const common_chat_templates*> templates = this->templates();
+  if (!templates.ok()) return {};
+  return common_chat_templates_get_caps(*templates);
+}
+
 Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options) const {
   Result<ChatPrompt> made = prompt_as_given(messages, options);

@@ -17,6 +17,7 @@
 // Tested by chat_template_test.cc.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -49,6 +50,8 @@ class ChatTemplate {
 
   // Nothing where the file has no template, or one that cannot be used.
   ChatAbilities abilities() const;
+  // All that llama-common found out about it, by its names; empty likewise.
+  std::map<std::string, bool> caps() const;
 
  private:
   Result<const common_chat_templates*> templates() const;

@@ -21,9 +21,11 @@ TEST_F(ChatTemplateTest, WhatATemplateCanExpressIsKnown) {
   const ChatAbilities qwen = vocabulary("Qwen-Qwen3-0.6B").chat_abilities();
   EXPECT_TRUE(qwen.tools);
   EXPECT_TRUE(qwen.reasoning);
+  EXPECT_TRUE(vocabulary("Qwen-Qwen3-0.6B").chat_template_caps().at("supports_tool_calls"));
   const ChatAbilities gemma = vocabulary("google-gemma-2-2b-it").chat_abilities();
   EXPECT_FALSE(gemma.tools);
   EXPECT_FALSE(gemma.reasoning);
+  EXPECT_FALSE(vocabulary("google-gemma-2-2b-it").chat_template_caps().at("supports_tool_calls"));
 }
 
 TEST_F(ChatTemplateTest, EveryTemplateOfLlamaCppsCollectionGivesAPrompt) {

@@ -91,7 +91,9 @@ SpecialTokens LlamaVocabulary::special() const {
   const auto valid = [this](llama_token token) {
     return token >= 0 && token < size() ? token : kNoToken;
   };
-  return {.front = llama_vocab_get_add_bos(vocab_) ? valid(llama_vocab_bos(vocab_)) : kNoToken,
+  const Token begin_of_text = valid(llama_vocab_bos(vocab_));
+  return {.front = llama_vocab_get_add_bos(vocab_) ? begin_of_text : kNoToken,
+          .begin_of_text = begin_of_text,
           .end_of_text = valid(llama_vocab_eos(vocab_)),
           .end_of_turn = valid(llama_vocab_eot(vocab_)),
           .fill_prefix = valid(llama_vocab_fim_pre(vocab_)),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,6 +70,7 @@ class LlamaVocabulary : public Vocabulary {
   }
 
   std::string chat_template_source() const override { return chat_template_.source(); }
+  std::map<std::string, bool> chat_template_caps() const override { return chat_template_.caps(); }
 
   // Which tokens begin with which; built at the first call. Any thread.
   const TokenPrefixes& prefixes() const;

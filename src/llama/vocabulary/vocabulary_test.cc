@@ -156,6 +156,7 @@ TEST_P(VocabularyTest, TokensToFillInAMiddleAreFoundWhereTheModelHasThem) {
   const SpecialTokens special = vocabulary().special();
   EXPECT_TRUE(special.fills_in());
   EXPECT_EQ(special.front, testing::kTinyBos);
+  EXPECT_EQ(special.begin_of_text, testing::kTinyBos);
   EXPECT_EQ(vocabulary().spelled(special.fill_prefix), "<|fim_prefix|>");
   EXPECT_EQ(vocabulary().spelled(special.fill_suffix), "<|fim_suffix|>");
   EXPECT_EQ(vocabulary().spelled(special.fill_middle), "<|fim_middle|>");
