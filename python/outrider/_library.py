@@ -107,7 +107,11 @@ def encode(params: dict[str, Any]) -> str:
     parts = []
     for name, value in params.items():
         try:
-            text = json.dumps(value, default=_plain, allow_nan=False)
+            text = json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
+            text.encode()
+        except UnicodeEncodeError:
+            raise Error(f"{name} holds half of a character (U+D800 to U+DFFF)", name,
+                        "invalid_argument") from None
         except (TypeError, ValueError, RecursionError) as failure:
             raise Error(f"{name}: {failure}", name, "invalid_argument") from None
         parts.append(f"{json.dumps(name)}:{text}")

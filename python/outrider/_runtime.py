@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 import os
+import reprlib
 import weakref
 from types import TracebackType
 from typing import Any, Optional, Sequence, Union
 
 from . import _waits
 from ._chat import Chat
-from ._library import WAIT_MS, Error, Instance
+from ._library import WAIT_MS, Error, Instance, encode
 from ._progress import Loading, Progress, Reporter
 from ._result import Completion
 from ._stream import AsyncStream, OnEnd, Run, Stream
@@ -20,8 +22,11 @@ Path = Union[str, "os.PathLike[str]"]
 Message = dict[str, Any]
 Prompt = Union[str, Sequence[Union[str, int]], Sequence[Message]]
 
-# As the command has it: a draft model has the target's options, but for these.
-OF_THE_TARGET_ALONE = ("gpu_layers", "cache_type_k", "cache_type_v", "workers", "isolate")
+# As the command has it: a draft model has the target's options, but for these. The first are its
+# own, the others the library refuses for a draft.
+OF_THE_TARGET_ALONE = ("gpu_layers", "cache_type_k", "cache_type_v",
+                       "workers", "worker_timeout_s", "isolate", "head", "mtp")
+NO_PROMPTS = (bytes, bytearray, memoryview, collections.abc.Mapping, collections.abc.Set)
 
 
 @functools.lru_cache(maxsize=None)
@@ -157,11 +162,10 @@ class Outrider:
     def _params(self, prompt: Prompt, options: dict[str, Any]) -> dict[str, Any]:
         if isinstance(prompt, str):
             return {**self._defaults, **options, "prompt": prompt}
-        try:
-            parts = list(prompt)
-        except TypeError:
-            raise Error(f"prompt is {prompt!r}, but must be a text, texts and token ids, or messages",
-                        "prompt", "invalid_argument") from None
+        if isinstance(prompt, NO_PROMPTS) or not isinstance(prompt, collections.abc.Iterable):
+            raise Error(f"prompt is {reprlib.repr(prompt)}, but must be a text, texts and token ids, or messages",
+                        "prompt", "invalid_argument")
+        parts = list(prompt)
         name = "messages" if any(isinstance(part, dict) for part in parts) else "prompt"
         return {**self._defaults, **options, name: parts}
 
@@ -199,16 +203,19 @@ def _end(keeper: Keeper, threads: Threads, instance: Instance) -> None:
 
 def _text(path: Path, field: str) -> str:
     try:
-        return os.fspath(path)
-    except TypeError:
-        raise Error(f"{field} is {path!r}, but must be the path of a GGUF file", field,
+        text = os.fspath(path)
+        text.encode()
+    except (TypeError, AttributeError, UnicodeEncodeError):
+        raise Error(f"{field} is {path!r}, but must be the path of a GGUF file, in UTF-8", field,
                     "invalid_argument") from None
+    return text
 
 
 def _sorted_options(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any],
                                                     dict[str, Any]]:
     """The models' options by role, the completions' defaults, and what is the instance's. Unknown
     names are the instance's, which refuses them by name."""
+    encode(given)  # here an error has the option's name as it was given
     known = options()
     target: dict[str, Any] = {}
     draft: dict[str, Any] = {}
