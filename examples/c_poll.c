@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The answer to a request; to be freed. Ends the program where there is none. */
+/* The answer to a request; to be freed. Ends the program where there is none, or an error: that is
+ * behind the request's id. One inside a result, such as why a model could not be loaded, is not. */
 static char *ask(outrider *o, const char *method, const char *params) {
   char request[2048];
   char *answer;
   snprintf(request, sizeof request,
            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}", method, params);
   answer = outrider_call(o, request);
-  if (answer == NULL || strstr(answer, "\"error\":{\"code\"") != NULL) {
+  if (answer == NULL || strstr(answer, "\"result\":") == NULL) {
     fprintf(stderr, "%s: %s\n", method, answer == NULL ? "out of memory" : answer);
     exit(1);
   }

@@ -9,7 +9,7 @@ const WAIT_MS = 100;
 /** Cuts updates into pieces of one origin. A character that several tokens make up is part of the
  * piece that completes it. */
 class PieceCutter {
-  #decoder = new TextDecoder();
+  #decoder = new TextDecoder('utf-8', { ignoreBOM: true });  // or a leading U+FEFF is lost
 
   cut(updates, finished) {
     const pieces = [];
@@ -84,23 +84,27 @@ class Poller {
 }
 
 /** A text as it comes: an async iterator of pieces, then `result`. Leaving it early, or a signal,
- * cancels the completion. It begins with the first piece that is asked for. */
+ * cancels the completion. It begins with the first piece that is asked for, and keeps its `owner`,
+ * which closes the instance when nobody has it any more. */
 class Stream {
+  #owner;
   #instance;
   #poller;
   #params;
   #signal;
   #onEnd;
   #begun = false;
-  #ended = false;
+  #closed = false;  // nothing more is handed out
+  #outcome;  // behind the pieces: { result } or { failure }
   #failure;
   #result;
   #cutter = new PieceCutter();
   #pieces = [];
   #waiting = [];
-  #abort = () => this.#end(this.#signal.reason);
+  #abort = () => this.#leave(this.#signal.reason);
 
-  constructor(instance, poller, params, signal, onEnd = () => {}) {
+  constructor(owner, instance, poller, params, signal, onEnd = () => {}) {
+    this.#owner = owner;
     this.#instance = instance;
     this.#poller = poller;
     this.#params = params;
@@ -123,67 +127,77 @@ class Stream {
   /** Also where others wait: each gets a piece of its own, or the end. */
   async next() {
     if (!this.#begun) await this.#begin();
-    while (this.#pieces.length === 0 && !this.#ended) {
+    while (this.#pieces.length === 0 && !this.#outcome && !this.#closed) {
       await new Promise((resolve) => { this.#waiting.push(resolve); });
     }
     if (this.#pieces.length > 0) return { value: this.#pieces.shift(), done: false };
+    if (!this.#closed) this.#end();
     if (this.#failure !== undefined) throw this.#failure;
     return { value: undefined, done: true };
   }
 
   /** Cancels what goes on. */
   async return() {
-    this.#pieces.length = 0;
-    this.#end();
+    this.#leave();
     return { value: undefined, done: true };
   }
 
   async #begin() {
     this.#begun = true;
-    if (this.#signal?.aborted) this.#abort();
-    if (this.#ended) return;
     try {
+      // First: nothing may fail once there is a completion to cancel.
+      this.#signal?.addEventListener('abort', this.#abort);
+      if (this.#signal?.aborted) this.#abort();
+      if (this.#closed) return;
       this.id = (await this.#instance.call('completion.start', this.#params)).id;
     } catch (error) {
-      this.#end(error);
+      this.#leave(error);
       return;
     }
-    this.#signal?.addEventListener('abort', this.#abort);
-    if (this.#signal?.aborted) this.#abort();
-    else if (this.#ended) this.#cancel();  // left meanwhile
+    if (this.#closed) this.#cancel();  // left meanwhile
     else this.#poller.add(this);
   }
 
   /** The poller's: what is new. */
   take(news) {
-    if (this.#ended) return;
+    if (this.#closed) return;
     this.#pieces.push(...this.#cutter.cut(news.updates, news.finished));
     if (news.finished) {
-      const { error } = news.result;
-      if (error) {
-        this.#failure = new OutriderError(error.message, undefined, error.code);
-      } else {
-        this.#result = news.result;
-        this.#onEnd(this.#result);
-      }
-      this.#end();
+      const { result } = news;
+      const { error } = result;
+      this.#outcome = error ? { failure: new OutriderError(error.message, undefined, error.code) }
+                            : { result };
     }
     this.#wake();
   }
 
   /** The poller's: it cannot be polled any more. */
-  fail(error) {
-    this.#end(error);
+  fail(failure) {
+    this.#outcome = { failure };
+    this.#wake();
   }
 
-  #end(failure) {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#failure ??= failure;
-    this.#signal?.removeEventListener('abort', this.#abort);
+  /** The reader has come to the end. */
+  #end() {
+    this.#close(this.#outcome.failure);
+    this.#result = this.#outcome.result;
+    if (this.#result) this.#onEnd(this.#result);
+  }
+
+  /** The reader does not go on: pieces that have come are his no more. */
+  #leave(failure) {
+    if (this.#closed) return;
+    this.#pieces.length = 0;
+    this.#close(failure);
     this.#poller.remove(this);
-    if (!this.#result) this.#cancel();
+    if (!this.#outcome) this.#cancel();
     this.#wake();
+  }
+
+  #close(failure) {
+    this.#closed = true;
+    this.#failure = failure;
+    this.#signal?.removeEventListener('abort', this.#abort);
   }
 
   #wake() {

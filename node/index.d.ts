@@ -63,7 +63,8 @@ export interface CompletionOptions {
   /** Tokens of a step; "auto", the default, leaves it to the planner. */
   width?: number | 'auto';
   speculative?: boolean | { drafters?: string[]; rule?: string; namespace?: string; [field: string]: unknown };
-  /** Cancels the completion; what waits for it throws the signal's reason. */
+  /** Cancels the completion, also where it has ended and not yet been read; what waits for it throws
+   * the signal's reason. Of a controller, its `.signal`. */
   signal?: AbortSignal;
   [option: string]: unknown;
 }
@@ -123,7 +124,8 @@ export interface Completion {
 /** The pieces of a text, as they come. It begins with the first piece that is asked for; leaving the
  * loop early cancels the completion. */
 export interface Stream extends AsyncIterableIterator<Piece> {
-  /** The whole completion. Throws before the end, or when it was left early. */
+  /** The whole completion, once its last piece was read and the loop has ended. Throws before that,
+   * or when it was left early. */
   readonly result: Completion;
 }
 
@@ -144,7 +146,8 @@ export class Outrider {
    * OutriderError, whose `field` is "model", "draft" or the option that is wrong. */
   static load(config: Config, options?: { onProgress?: (loading: Loading) => void }): Promise<Outrider>;
   generate(prompt: Prompt, options?: CompletionOptions): Promise<Completion>;
-  /** The same as it comes. */
+  /** The same as it comes. Throws at once where the options are no object or the signal is none; what
+   * else is wrong, the first piece that is asked for says. */
   stream(prompt: Prompt, options?: CompletionOptions): Stream;
   /** A conversation, with options for all of its answers. */
   chat(system?: string, options?: CompletionOptions): Chat;
@@ -152,9 +155,11 @@ export class Outrider {
   detokenize(tokens: Iterable<number>): Promise<string>;
   /** Counts since the start: tokens, steps, how much was drafted and accepted, by whom. */
   stats(): Promise<Record<string, any>>;
-  /** Any other method of the C interface: call("system.methods") lists them. */
+  /** Any other method of the C interface: call("system.methods") lists them. None of them keeps a
+   * thread of Node's pool for longer than a moment, or holds up close(): what waits then throws. */
   call(method: string, params?: Record<string, unknown>): Promise<any>;
-  /** Ends completions that go on, and frees the models. Again: no effect. */
+  /** Ends completions that go on, and frees the models. Again: no effect. One that nobody has any
+   * more is closed when it is collected, which may be late. */
   close(): Promise<void>;
 }
 

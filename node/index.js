@@ -10,15 +10,19 @@
 'use strict';
 
 const { Poller, Stream } = require('./completions.js');
-const { Instance, OutriderError, version } = require('./library.js');
+const { Instance, OutriderError, asOptions, shown, version } = require('./library.js');
+const waits = require('./waits.js');
 
-const WAIT_MS = 200;
+// One that nobody has any more, without having been closed.
+const dropped = new FinalizationRegistry((instance) => { instance.close().catch(() => {}); });
 
 class Outrider {
   #instance;
   #poller;
 
-  static async load(config, { onProgress } = {}) {
+  static async load(config, options = {}) {
+    asOptions(config, 'config');
+    const { onProgress } = asOptions(options, 'options');
     const models = {};
     for (const role of ['model', 'draft']) {
       const given = config[role];
@@ -40,6 +44,7 @@ class Outrider {
   constructor(instance) {
     this.#instance = instance;
     this.#poller = new Poller(instance);
+    dropped.register(this, instance, this);
   }
 
   async generate(prompt, options = {}) {
@@ -51,12 +56,14 @@ class Outrider {
   }
 
   chat(system, options = {}) {
-    const start = (said, own, onEnd) => this.#stream(said, { ...options, ...own }, onEnd);
+    asOptions(options, 'options');
+    const start = (said, own, onEnd) =>
+      this.#stream(said, { ...options, ...asOptions(own, 'options') }, onEnd);
     return new Chat(start, system);
   }
 
   async tokenize(text, options = {}) {
-    return (await this.call('tokenize', { ...options, text })).tokens;
+    return (await this.call('tokenize', { ...asOptions(options, 'options'), text })).tokens;
   }
 
   async detokenize(tokens) {
@@ -67,24 +74,29 @@ class Outrider {
     return this.call('stats');
   }
 
-  call(method, params = {}) {
-    return this.#instance.call(method, params);
+  async call(method, params = {}) {
+    asOptions(params, 'params');
+    if (method === 'completion.run') return waits.run(this, this.#instance, this.#poller, params);
+    return waits.call((given) => this.#instance.call(method, given), params);  // it keeps this
   }
 
   close() {
+    dropped.unregister(this);
     return this.#instance.close();
   }
 
-  #stream(prompt, { signal, ...options }, onEnd) {
+  #stream(prompt, given, onEnd) {
+    const { signal, ...options } = asOptions(given, 'options');
+    checkSignal(signal);
     const messages = Array.isArray(prompt) && prompt.some((part) => typeof part === 'object');
     const params = { ...options, [messages ? 'messages' : 'prompt']: prompt };
-    return new Stream(this.#instance, this.#poller, params, signal, onEnd);
+    return new Stream(this, this.#instance, this.#poller, params, signal, onEnd);
   }
 
   async #loaded(roles, onProgress = () => {}) {
     let status;
     do {
-      status = await this.call('system.status', { wait_ms: WAIT_MS });
+      status = await this.call('system.status', { wait_ms: waits.WAIT_MS });
       for (const role of roles) {
         const { state, path, progress } = status[role];
         onProgress({ role, path, fraction: state === 'ready' ? 1 : progress });
@@ -126,6 +138,14 @@ class Chat {
       this.messages = [...said, { role: 'assistant', ...(result.message ?? { content: result.text }) }];
     });
   }
+}
+
+/** Any implementation of an AbortSignal will do; its controller will not. */
+function checkSignal(signal) {
+  if (signal === undefined || signal === null) return;
+  if (typeof signal.aborted === 'boolean' && typeof signal.addEventListener === 'function') return;
+  throw new OutriderError(`signal is ${shown(signal)}, but must be an AbortSignal (of a controller, ` +
+                          'its .signal)', 'signal', 'invalid_argument');
 }
 
 /** Its result, once it has ended. */

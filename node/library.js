@@ -3,7 +3,7 @@
 
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
-const { promisify } = require('node:util');
+const { inspect, promisify } = require('node:util');
 const koffi = require('koffi');
 
 /** What went wrong. `field` is the option or argument that it is about, where there is one; `code`
@@ -51,14 +51,48 @@ function version() {
   return library().version();
 }
 
-/** JSON, which has no form for NaN, functions or BigInt: JSON.stringify would drop some of them. */
-function encode(value) {
-  return JSON.stringify(value, (name, part) => {
-    if (typeof part === 'function' || typeof part === 'symbol' || typeof part === 'bigint' ||
-        (typeof part === 'number' && !Number.isFinite(part))) {
-      throw new OutriderError(`${name}: ${String(part)} is no value that JSON has`, name,
-                              'invalid_argument');
-    }
+/** Why JSON has no form for `part`, of which JSON.stringify would make null, {} or nothing. */
+function refusal(part) {
+  if (typeof part === 'string') {
+    return /\p{Surrogate}/u.test(part) ? 'holds half of a character (U+D800 to U+DFFF)' : undefined;
+  }
+  const noValue = typeof part === 'object' ? isOpaque(part)
+                                           : ['function', 'symbol', 'bigint'].includes(typeof part);
+  return noValue || (typeof part === 'number' && !Number.isFinite(part))
+      ? `: ${String(part)} is no value that JSON has` : undefined;
+}
+
+/** A Map, a Set, a RegExp: what it holds is in no property. */
+function isOpaque(part) {
+  if (part === null || Object.keys(part).length > 0) return false;
+  return !['Object', 'Array', 'Number', 'String', 'Boolean'].includes(tag(part));
+}
+
+function tag(value) {
+  return Object.prototype.toString.call(value).slice('[object '.length, -1);
+}
+
+/** Any value, on one line of an error. */
+function shown(value) {
+  return inspect(value, { depth: 0, breakLength: Infinity });
+}
+
+/** `given`, which must be an object with options as properties. `name` is its field. */
+function asOptions(given, name) {
+  if (tag(given) === 'Object') return given;
+  throw new OutriderError(`${name} is ${shown(given)}, but must be an object`, name,
+                          'invalid_argument');
+}
+
+/** JSON. Throws OutriderError, with the path of what has no form there. */
+function encode(params) {
+  const paths = new WeakMap();  // of the objects in it
+  return JSON.stringify(params, function check(name, part) {
+    const above = paths.get(this);
+    const path = !above ? name : Array.isArray(this) ? `${above}[${name}]` : `${above}.${name}`;
+    const why = refusal(part) ?? refusal(name);
+    if (why) throw new OutriderError(`${path}${why[0] === ':' ? '' : ' '}${why}`, path, 'invalid_argument');
+    if (typeof part === 'object' && part !== null) paths.set(part, path);
     return part;
   });
 }
@@ -96,7 +130,9 @@ class Instance {
     }
   }
 
-  /** Ends everything and frees it, once the calls on threads are back. Again: no effect. */
+  /** Ends everything and frees it, once the calls on threads are back: the library allows none to
+   * begin once it destroys, and they may still wait for a thread. None waits there for long. Again:
+   * no effect. */
   async close() {
     const handle = this.#handle;
     this.#handle = null;
@@ -110,7 +146,8 @@ class Instance {
   }
 
   #request(method, params) {
-    return encode({ jsonrpc: '2.0', id: ++this.#ids, method, params });
+    const encoded = encode(asOptions(params, 'params'));
+    return `{"jsonrpc":"2.0","id":${++this.#ids},"method":${JSON.stringify(method)},"params":${encoded}}`;
   }
 
   #result(text) {
@@ -121,4 +158,4 @@ class Instance {
   }
 }
 
-module.exports = { Instance, OutriderError, version };
+module.exports = { Instance, OutriderError, asOptions, shown, version };

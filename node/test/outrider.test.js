@@ -33,6 +33,12 @@ async function idle(o) {
   }
 }
 
+/** Once the package has fetched what the library has said so far. @param {Outrider} o */
+async function said(o) {
+  await o.generate(PROMPT, { max_tokens: 1 });
+  await o.generate(PROMPT, { max_tokens: 1 });
+}
+
 describe('outrider', () => {
   /** @type {Outrider} */
   let o;
@@ -137,6 +143,71 @@ describe('outrider', () => {
     assert.equal(chat.messages.length, 5);
   });
 
+  it('remembers no answer that is left behind its last word', async () => {
+    const chat = o.chat(undefined, { max_tokens: 24 });
+    const stream = chat.stream('Hello');
+    await stream.next();
+    await idle(o);
+    await said(o);
+    await stream.next();  // all the rest: the library has said everything
+    await stream.return?.();
+    assert.equal(chat.messages.length, 0);
+    assert.throws(() => stream.result, /not come to its end/);
+    const answer = await chat.send('Hello');
+    assert.deepEqual(chat.messages.map((message) => message.content), ['Hello', answer.text]);
+  });
+
+  it('ends the pieces of a text that is aborted before it was read', async () => {
+    const controller = new AbortController();
+    const stream = o.stream(PROMPT, { max_tokens: 24, signal: controller.signal });
+    await stream.next();
+    await idle(o);
+    await said(o);
+    controller.abort();
+    await assert.rejects(stream.next(), { name: 'AbortError' });
+    assert.throws(() => stream.result, /not come to its end/);
+  });
+
+  it('leaves no completion behind where the signal is none', async () => {
+    const finished = await idle(o);
+    for (const signal of [new AbortController(), {}, 5, { aborted: false }]) {
+      const options = /** @type {any} */ ({ ...ENDLESS, signal });
+      await assert.rejects(o.generate(PROMPT, options), { field: 'signal' });
+      await assert.rejects(o.chat().send(PROMPT, options), { field: 'signal' });
+    }
+    const signal = { aborted: false, addEventListener() { throw new RangeError(); },
+                     removeEventListener() {} };
+    const stream = o.stream(PROMPT, /** @type {any} */ ({ ...ENDLESS, signal }));
+    await assert.rejects(stream.next(), RangeError);
+    await assert.rejects(stream.next(), RangeError);
+    assert.equal(await idle(o), finished);
+    await o.generate(PROMPT, /** @type {any} */ ({ max_tokens: 1, signal: null }));
+  });
+
+  it('keeps a U+FEFF in front', async () => {
+    const stream = o.stream(PROMPT, { max_tokens: 12, grammar: 'root ::= "\uFEFFa"' });
+    const pieces = await read(stream);
+    assert.equal(pieces.map((piece) => piece.text).join(''), stream.result.text);
+    assert.equal(stream.result.text[0], '\uFEFF');
+  });
+
+  it('gives by completion.run and long waits what the library gives', async () => {
+    const options = { prompt: PROMPT, max_tokens: 24, seed: 1 };
+    const { text } = await generate();
+    assert.equal((await o.call('completion.run', options)).text, text);
+    const { id } = await o.call('completion.start', options);
+    let polled = '';
+    for (let finished = false; !finished;) {
+      const news = await o.call('completion.poll', { id, wait_ms: 3_600_000 });
+      for (const update of news.updates) polled += update.text;
+      ({ finished } = news);
+    }
+    assert.equal(polled, text);
+    assert.equal((await o.call('system.status', { wait_ms: 3_600_000 })).target.state, 'ready');
+    await assert.rejects(o.call('system.status', { wait_ms: 3_600_001 }), { field: 'wait_ms' });
+    await assert.rejects(o.call('completion.run', { prompt: PROMPT, top_p: 7 }), { field: 'top_p' });
+  });
+
   it('takes tokens there and back', async () => {
     const tokens = await o.tokenize('a time', { add_special: false });
     assert.equal((await o.detokenize(tokens)).trim(), 'a time');
@@ -159,6 +230,17 @@ describe('outrider', () => {
     ['nonsense', () => Outrider.load({ model: TARGET, nonsense: 1 })],
     ['suffix_store', () => Outrider.load({ model: TARGET, suffix_store: 'none.store' })],
     ['method', () => o.call('no.such.method')],
+    ['prompt', () => o.generate('half \ud83d')],
+    ['stop[0]', () => o.generate(PROMPT, { stop: ['half \udc00'] })],
+    ['model.kernels', () => Outrider.load({ model: { path: TARGET, kernels: 'half \ud83d' } })],
+    ['logit_bias', () => o.generate(PROMPT, { logit_bias: new Map([[5, 1]]) })],
+    ['speculative.drafters', () => o.generate(PROMPT, { speculative: { drafters: /** @type {any} */ (new Set()) } })],
+    ['options', () => o.generate(PROMPT, /** @type {any} */ (new Map([['max_tokens', 1]])))],
+    ['options', () => o.generate(PROMPT, /** @type {any} */ (5))],
+    ['options', () => o.generate(PROMPT, /** @type {any} */ (null))],
+    ['options', async () => o.chat('', /** @type {any} */ ([])).send('Hello')],
+    ['options', () => Outrider.load({ model: TARGET }, /** @type {any} */ (5))],
+    ['params', () => o.call('stats', /** @type {any} */ (new Map()))],
     // What TypeScript refuses is an error when it runs, too.
     // @ts-expect-error
     ['prompt', () => o.generate(5)],
@@ -208,6 +290,40 @@ describe('outrider', () => {
     await Promise.all([assert.rejects(read(stream), { code: 'cancelled' }), other.close()]);
     await other.close();
     await assert.rejects(other.generate(PROMPT), /closed/);
+  });
+
+  it('ends calls that wait when it is closed', async () => {
+    const other = await Outrider.load({ model: TARGET, slots: 1 });
+    await other.stream(PROMPT, ENDLESS).next();
+    const queued = await other.call('completion.start', { prompt: PROMPT, ...ENDLESS });
+    const waiting = [other.call('completion.run', { prompt: PROMPT, ...ENDLESS }),
+                     other.call('completion.poll', { id: queued.id, wait_ms: 3_600_000 })];
+    await Promise.all([...waiting.map((call) => assert.rejects(call, { code: 'cancelled' })),
+                       other.close()]);
+  });
+
+  it('frees the models of one that nobody has any more, and of no other', async () => {
+    const program = `const { Outrider } = require(${JSON.stringify(require.resolve('outrider'))});
+      const { readdirSync } = require('node:fs');
+      const threads = () => readdirSync('/proc/self/task').length;
+      const collected = () => new Promise((resolve) => { global.gc(); setTimeout(resolve, 5); });
+      const load = () => Outrider.load({ model: ${JSON.stringify(TARGET)} });
+      const drop = async () => { await load(); };
+      (async () => {
+        await (await load()).close();
+        const before = threads();
+        await drop();
+        while (threads() > before) await collected();
+        const stream = (await load()).stream('a', { max_tokens: 2000, ignore_eos: true, seed: 1 });
+        const run = (await load()).call('completion.run', { prompt: 'a', max_tokens: 64 });
+        let n = 0;
+        for await (const piece of stream) if (n++ % 50 === 0) await collected();
+        await collected();
+        console.log(stream.result.finish_reason, (await run).finish_reason);
+      })();`;
+    const { stdout, stderr } = await promisify(execFile)(process.execPath,
+                                                         ['--expose-gc', '-e', program]);
+    assert.equal(stdout + stderr, 'length length\n');
   });
 
   for (const ending of [

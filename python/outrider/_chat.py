@@ -25,10 +25,10 @@ class Chat:
 
     def send(self, text: str, **options: Any) -> Completion:
         """The answer to `text`. Its message is `.message["content"]`, without thoughts."""
-        stream = self.stream(text, **options)
-        for _ in stream:
-            pass
-        return stream.result
+        with self.stream(text, **options) as stream:
+            for _ in stream:
+                pass
+            return stream.result
 
     def stream(self, text: str, **options: Any) -> Stream:
         """The answer as it comes."""

@@ -9,8 +9,13 @@ import json
 import os
 import pathlib
 import sys
-import threading
+import time
+import weakref
 from typing import Any, Optional
+
+# A wait in the library cannot be interrupted: by Ctrl-C, or by close().
+WAIT_MS = 200
+LOOK_S = 0.001  # how often close() looks whether the calls are back
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAME = "liboutrider.dylib" if sys.platform == "darwin" else "liboutrider.so"
@@ -62,6 +67,32 @@ def _take(pointer: int) -> str:
         library().outrider_free(pointer)
 
 
+class Reply:
+    """What the library answered. It is here as soon as the library has returned: an interrupt
+    (Ctrl-C), which Python raises before its next statement, does not lose it. To be freed; without a
+    __del__, which would swallow an interrupt."""
+
+    def __init__(self) -> None:
+        self.pointers: list[Optional[int]] = []
+
+    def result(self) -> Any:
+        """The method's result. Raises Error."""
+        if not self.pointers:
+            raise Error("there is no reply", None, "cancelled")
+        if not self.pointers[0]:
+            raise Error("out of memory", None, "resource_exhausted")
+        answer = json.loads(ctypes.string_at(self.pointers[0]))
+        if "error" in answer:
+            data = answer["error"].get("data") or {}
+            raise Error(answer["error"]["message"], data.get("field") or None, data.get("code"))
+        return answer["result"]
+
+    def free(self) -> None:
+        """Then there is no reply. Again: no effect."""
+        while self.pointers:
+            library().outrider_free(self.pointers.pop())
+
+
 def _plain(value: object) -> Any:
     """Paths, and numbers of numpy, as JSON has them."""
     if isinstance(value, os.PathLike):
@@ -76,11 +107,26 @@ def encode(params: dict[str, Any]) -> str:
     parts = []
     for name, value in params.items():
         try:
-            text = json.dumps(value, default=_plain, allow_nan=False)
+            text = json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False)
+            text.encode()
+        except UnicodeEncodeError:
+            raise Error(f"{name} holds half of a character (U+D800 to U+DFFF)", name,
+                        "invalid_argument") from None
         except (TypeError, ValueError, RecursionError) as failure:
             raise Error(f"{name}: {failure}", name, "invalid_argument") from None
         parts.append(f"{json.dumps(name)}:{text}")
     return "{" + ",".join(parts) + "}"
+
+
+def closed() -> Error:
+    """What is answered after close()."""
+    return Error("this Outrider is closed", None, "cancelled")
+
+
+class Handle(ctypes.c_void_p):
+    """An instance's address. Each call that is in the library holds a reference to it, and nothing
+    but the Instance does besides. So it is gone when the last call is back, and Python counts: a
+    count of ours could be left raised by an interrupt, which comes between any two statements."""
 
 
 class Instance:
@@ -88,51 +134,65 @@ class Instance:
 
     def __init__(self, config: dict[str, Any]) -> None:
         error = ctypes.c_void_p()
-        self._handle: Optional[int] = library().outrider_create(encode(config).encode(),
-                                                                ctypes.byref(error))
-        if not self._handle:
+        address = library().outrider_create(encode(config).encode(), ctypes.byref(error))
+        if not address:
             message = _take(error.value) if error.value else "out of memory"
             field = message.split(" ", 1)[0].rstrip(":")
             is_field = field.split(".", 1)[0] in config
             raise Error(message, field if is_field else None, "invalid_argument")
+        self._owned = [address]  # until it is destroyed
+        self._handle: Optional[Handle] = Handle(address)
+        self._gone: list[object] = []  # not empty once the handle is gone, and so no call is inside
+        self._watch = weakref.ref(self._handle, self._gone.append)
+        self._process = os.getpid()
         self._ids = itertools.count(1)
-        self._calls = 0
-        self._changed = threading.Condition()
 
     def call(self, method: str, **params: Any) -> Any:
-        """A method's result. Raises Error; after close() always."""
+        """A method's result. Raises Error; after close() always. Nothing may wait for longer than
+        WAIT_MS: see _waits.py."""
+        reply = Reply()
+        try:
+            self.ask(method, params, reply)
+            return self.result(reply)
+        finally:
+            reply.free()
+
+    def ask(self, method: str, params: dict[str, Any], reply: Reply) -> None:
+        """The call alone: what the library answers is in `reply` even if this is interrupted."""
         request = (f'{{"jsonrpc":"2.0","id":{next(self._ids)},"method":{json.dumps(method)},'
                    f'"params":{encode(params)}}}').encode()
-        handle = self._enter()
+        if self._handle is None:
+            raise closed()
+        handles = map(getattr, (self,), ("_handle",))
+        answers = map(library().outrider_call, handles, (request,))
+        # Here it happens, all in one step for Python: nothing interrupts it between reading the
+        # handle, the call and keeping the answer. After a close() the handle is NULL, which the
+        # library refuses.
+        reply.pointers.extend(answers)
+
+    def result(self, reply: Reply) -> Any:
+        """What `reply` of ask() holds. Raises Error."""
         try:
-            pointer = library().outrider_call(handle, request)
-        finally:
-            self._leave()
-        if not pointer:
-            raise Error("out of memory", None, "resource_exhausted")
-        answer = json.loads(_take(pointer))
-        if "error" in answer:
-            data = answer["error"].get("data") or {}
-            raise Error(answer["error"]["message"], data.get("field") or None, data.get("code"))
-        return answer["result"]
-
-    def _enter(self) -> int:
-        with self._changed:
+            return reply.result()
+        except Error:
             if self._handle is None:
-                raise Error("this Outrider is closed", None, "cancelled")
-            self._calls += 1
-            return self._handle
-
-    def _leave(self) -> None:
-        with self._changed:
-            self._calls -= 1
-            self._changed.notify_all()
+                raise closed() from None
+            raise
 
     def close(self) -> None:
-        """Ends everything and frees it. Calls of other threads that have begun are waited for: none
-        of ours takes longer than a poll. Again: no effect."""
-        with self._changed:
-            handle, self._handle = self._handle, None
-            self._changed.wait_for(lambda: self._calls == 0)
-        if handle is not None:
-            library().outrider_destroy(handle)
+        """Ends everything and frees it. Calls of other threads that are in the library come back
+        first, within WAIT_MS: the library allows none to begin once it destroys, and whether one has
+        begun cannot be seen from here. Those of this thread are back: a signal's handler runs behind
+        them. Again: no effect; after an interrupt it goes on."""
+        self._handle = None
+        if os.getpid() != self._process:
+            return  # a forked child has none of the instance's threads
+        while not self._gone:
+            time.sleep(LOOK_S)
+        destroy = library().outrider_destroy
+        try:
+            # In one step again: neither lost by an interrupt nor destroyed twice.
+            for _ in map(destroy, map(self._owned.pop, (-1,))):
+                pass
+        except IndexError:  # by an earlier close()
+            pass

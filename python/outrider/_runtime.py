@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import concurrent.futures
+import collections.abc
 import functools
 import os
+import reprlib
 import weakref
 from types import TracebackType
 from typing import Any, Optional, Sequence, Union
 
+from . import _waits
 from ._chat import Chat
-from ._library import Error, Instance
+from ._library import WAIT_MS, Error, Instance, encode
 from ._progress import Loading, Progress, Reporter
 from ._result import Completion
-from ._stream import WAIT_MS, AsyncStream, OnEnd, Run, Stream
+from ._stream import AsyncStream, OnEnd, Run, Stream
+from ._threads import Keeper, Threads
 
 Path = Union[str, "os.PathLike[str]"]
 Message = dict[str, Any]
 Prompt = Union[str, Sequence[Union[str, int]], Sequence[Message]]
 
-# As the command has it: a draft model has the target's options, but for these.
-OF_THE_TARGET_ALONE = ("gpu_layers", "cache_type_k", "cache_type_v", "workers", "isolate")
-MOST_THREADS = 64  # for asyncio: completions that are waited for at once
+# As the command has it: a draft model has the target's options, but for these. The first are its
+# own, the others the library refuses for a draft.
+OF_THE_TARGET_ALONE = ("gpu_layers", "cache_type_k", "cache_type_v",
+                       "workers", "worker_timeout_s", "isolate", "head", "mtp")
+NO_PROMPTS = (bytes, bytearray, memoryview, collections.abc.Mapping, collections.abc.Set)
 
 
 @functools.lru_cache(maxsize=None)
@@ -61,9 +66,10 @@ class Outrider:
             name = models["given_for_draft"][0]
             raise Error(f"{name}: there is no draft model", name, "invalid_argument")
         self._instance = _create(config)
+        self._threads = Threads()
+        self._keeper = Keeper(config.get("retention_ms"))
         # At the latest when the process ends: then nothing in the library may go on.
-        self._close = weakref.finalize(self, self._instance.close)
-        self._executor: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self._finalizer = weakref.finalize(self, _end, self._keeper, self._threads, self._instance)
         try:
             self._wait_loaded(Reporter(progress), with_draft=draft is not None)
         except BaseException:
@@ -73,10 +79,10 @@ class Outrider:
     def generate(self, prompt: Prompt, **options: Any) -> Completion:
         """The text that follows `prompt`: a text (or texts and token ids), or the messages of a
         conversation, {"role", "content"}. Options as in options()["completion"]. Raises Error."""
-        stream = self._stream(prompt, options)
-        for _ in stream:
-            pass
-        return stream.result
+        with self._stream(prompt, options) as stream:  # which an interrupt anywhere cancels
+            for _ in stream:
+                pass
+            return stream.result
 
     def stream(self, prompt: Prompt, **options: Any) -> Stream:
         """The same as it comes: pieces with `.text`, `.tokens` and `.by`; then `.result`."""
@@ -113,15 +119,16 @@ class Outrider:
         return counts
 
     def call(self, method: str, **params: Any) -> Any:
-        """Any other method of the C interface: call("system.methods") lists them."""
-        return self._instance.call(method, **params)
+        """Any other method of the C interface: call("system.methods") lists them. An interrupt, or
+        close(), ends one that waits."""
+        if method == "completion.run":
+            return self._ran(params)
+        return _waits.call(self._instance, method, params)
 
     def close(self) -> None:
         """Ends completions that go on, and frees the models. Again: no effect."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=False)
-            self._executor = None
-        self._close()
+        _end(self._keeper, self._threads, self._instance)
+        self._finalizer.detach()
 
     def __enter__(self) -> Outrider:
         return self
@@ -132,24 +139,33 @@ class Outrider:
 
     def _stream(self, prompt: Prompt, options: dict[str, Any],
                 on_end: Optional[OnEnd] = None) -> Stream:
-        return Stream(Run(self, self._instance, self._params(prompt, options), on_end))
+        params = self._params(prompt, options)
+        return Stream(Run(self, self._instance, params, on_end, self._keeper))
 
     def _astream(self, prompt: Prompt, options: dict[str, Any],
                  on_end: Optional[OnEnd] = None) -> AsyncStream:
-        if self._executor is None:
-            self._executor = concurrent.futures.ThreadPoolExecutor(MOST_THREADS, "outrider")
         params = self._params(prompt, options)
-        start = functools.partial(Run, self, self._instance, params, on_end)
-        return AsyncStream(start, self._executor)
+        start = functools.partial(Run, self, self._instance, params, on_end, self._keeper)
+        return AsyncStream(start, self._threads)
+
+    def _ran(self, params: dict[str, Any]) -> dict[str, Any]:
+        """completion.run: by polls, since it waits for as long as a text takes."""
+        run = Run(self, self._instance, params)
+        try:
+            while run.raw is None:
+                run.fetch(WAIT_MS)
+        except BaseException:
+            run.cancel()
+            raise
+        return run.raw
 
     def _params(self, prompt: Prompt, options: dict[str, Any]) -> dict[str, Any]:
         if isinstance(prompt, str):
             return {**self._defaults, **options, "prompt": prompt}
-        try:
-            parts = list(prompt)
-        except TypeError:
-            raise Error(f"prompt is {prompt!r}, but must be a text, texts and token ids, or messages",
-                        "prompt", "invalid_argument") from None
+        if isinstance(prompt, NO_PROMPTS) or not isinstance(prompt, collections.abc.Iterable):
+            raise Error(f"prompt is {reprlib.repr(prompt)}, but must be a text, texts and token ids, or messages",
+                        "prompt", "invalid_argument")
+        parts = list(prompt)
         name = "messages" if any(isinstance(part, dict) for part in parts) else "prompt"
         return {**self._defaults, **options, name: parts}
 
@@ -178,18 +194,28 @@ class Outrider:
                     raise Error(file["error"]["message"], file["option"], file["error"]["code"])
 
 
+def _end(keeper: Keeper, threads: Threads, instance: Instance) -> None:
+    """Each may be closed again, so that an interrupt leaves nothing that a second time does not end."""
+    keeper.close()
+    threads.close()
+    instance.close()
+
+
 def _text(path: Path, field: str) -> str:
     try:
-        return os.fspath(path)
-    except TypeError:
-        raise Error(f"{field} is {path!r}, but must be the path of a GGUF file", field,
+        text = os.fspath(path)
+        text.encode()
+    except (TypeError, AttributeError, UnicodeEncodeError):
+        raise Error(f"{field} is {path!r}, but must be the path of a GGUF file, in UTF-8", field,
                     "invalid_argument") from None
+    return text
 
 
 def _sorted_options(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any],
                                                     dict[str, Any]]:
     """The models' options by role, the completions' defaults, and what is the instance's. Unknown
     names are the instance's, which refuses them by name."""
+    encode(given)  # here an error has the option's name as it was given
     known = options()
     target: dict[str, Any] = {}
     draft: dict[str, Any] = {}

@@ -5,44 +5,91 @@ from __future__ import annotations
 import asyncio
 import collections
 import concurrent.futures
+import threading
 from types import TracebackType
 from typing import Any, Callable, Optional
 
-from ._library import Error, Instance
+from ._library import WAIT_MS, Error, Instance, Reply
 from ._result import Completion, Piece, PieceCutter
-
-# A wait in the library cannot be interrupted, by Ctrl-C for one.
-WAIT_MS = 200
+from ._threads import Keeper, Threads
 
 OnEnd = Callable[[Completion], None]
 
 
 class Run:
-    """One completion in the library. Of one thread at a time. It keeps its `owner`, which closes the
-    instance when nobody has it any more."""
+    """One completion in the library. One thread reads it at a time; any may fetch or cancel. It keeps
+    its `owner`, which closes the instance when nobody has it any more. One that nobody has any more
+    is cancelled."""
+
+    ended = True  # until it begins
+    _id: Optional[int] = None
 
     def __init__(self, owner: object, instance: Instance, params: dict[str, Any],
-                 on_end: Optional[OnEnd]) -> None:
+                 on_end: Optional[OnEnd] = None, keeper: Optional[Keeper] = None) -> None:
         self._owner = owner
         self._instance = instance
         self._cutter = PieceCutter()
         self._on_end = on_end
-        self._id: int = instance.call("completion.start", **params)["id"]
-        self.pieces: collections.deque[Piece] = collections.deque()
-        self.ended = False
-        self.result: Optional[Completion] = None
+        self._lock = threading.RLock()  # of one fetch at a time
+        self._started = Reply()  # has the id where this is interrupted
         self._failure: Optional[Error] = None
+        self.pieces: collections.deque[Piece] = collections.deque()
+        self.raw: Optional[dict[str, Any]] = None  # the result, once the library has handed it out
+        self.result: Optional[Completion] = None  # of a text that was read to its end
+        self.ended = False  # nothing more is handed out
+        self._left = False  # before its end
+        try:
+            instance.ask("completion.start", params, self._started)
+            self._id = instance.result(self._started)["id"]
+            if keeper is not None:
+                keeper.add(self)
+        except BaseException:
+            self.cancel()
+            raise
+        finally:
+            self._started.free()
+
+    def ready(self) -> bool:
+        """Whether next() need not wait."""
+        return bool(self.pieces) or self.raw is not None or self.ended
 
     def poll(self) -> None:
         """Waits a little for something new."""
-        try:
-            news = self._instance.call("completion.poll", id=self._id, wait_ms=WAIT_MS)
-        except Error:
-            self.ended = True
-            raise
-        self.pieces.extend(self._cutter.cut(news["updates"], news["finished"]))
-        if news["finished"]:
-            self._end(news["result"])
+        with self._lock:
+            if not self.ready():
+                self.fetch(WAIT_MS)
+
+    def keep(self) -> bool:
+        """Fetches what there is, unless somebody else does. False: there is nothing more to come."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self.fetch(0)
+            except Error:  # its reader is told by a poll of his own
+                return False
+            finally:
+                self._lock.release()
+        return self.raw is None and not self.ended
+
+    def fetch(self, wait_ms: int) -> None:
+        """What is new, for which it waits so long. Raises Error."""
+        with self._lock:
+            if self.raw is not None or self.ended:
+                return
+            news = self._instance.call("completion.poll", id=self._id, wait_ms=wait_ms)
+            self.pieces.extend(self._cutter.cut(news["updates"], news["finished"]))
+            if news["finished"]:
+                self.raw = news["result"]
+
+    def next(self) -> Optional[Piece]:
+        """The next piece that has come; None: no more. Raises Error where the completion failed.
+        REQUIRES: ready()"""
+        if self.pieces and not self._left:
+            return self.pieces.popleft()
+        if not self.ended and self.raw is not None:
+            self._end(self.raw)
+        if self._failure is not None:
+            raise self._failure
+        return None
 
     def _end(self, raw: dict[str, Any]) -> None:
         self.ended = True
@@ -53,24 +100,22 @@ class Run:
         if self._on_end is not None:
             self._on_end(self.result)
 
-    def next(self) -> Optional[Piece]:
-        """The next piece that has come; None: no more. Raises Error where the completion failed.
-        REQUIRES: there are pieces, or it has ended"""
-        if self.pieces:
-            return self.pieces.popleft()
-        if self._failure is not None:
-            raise self._failure
-        return None
-
     def cancel(self) -> None:
-        """Ends it, where it goes on; nobody fetches its result then."""
+        """Ends it, where it goes on; nobody fetches its result then, nor what has come."""
         if self.ended:
             return
-        self.ended = True
-        try:
-            self._instance.call("completion.cancel", id=self._id)
-        except Error:  # it has ended by itself, or everything has
-            pass
+        if self.raw is None:
+            try:
+                if self._id is None:
+                    self._id = self._started.result()["id"]
+                self._instance.call("completion.cancel", id=self._id)
+            except Error:  # it has not begun or ended by itself, or everything has
+                pass
+        self._left = True
+        self.ended = True  # at last: an interrupt before leaves it to __del__
+
+    def __del__(self) -> None:
+        self.cancel()
 
 
 class Stream:
@@ -90,7 +135,7 @@ class Stream:
 
     def __next__(self) -> Piece:
         run = self._run
-        while not run.pieces and not run.ended:
+        while not run.ready():
             try:
                 run.poll()
             except BaseException:  # KeyboardInterrupt too
@@ -104,7 +149,6 @@ class Stream:
     def close(self) -> None:
         """Cancels what goes on."""
         self._run.cancel()
-        self._run.pieces.clear()
 
     def __enter__(self) -> Stream:
         return self
@@ -113,17 +157,14 @@ class Stream:
                  trace: Optional[TracebackType]) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        self._run.cancel()
-
 
 class AsyncStream:
     """The same for asyncio; a cancelled task cancels the completion. It begins with the first piece
     that is asked for."""
 
-    def __init__(self, start: Callable[[], Run], executor: concurrent.futures.Executor) -> None:
+    def __init__(self, start: Callable[[], Run], threads: Threads) -> None:
         self._start = start
-        self._executor = executor
+        self._threads = threads
         self._run: Optional[Run] = None
         self._closed = False
 
@@ -141,13 +182,13 @@ class AsyncStream:
         if self._run is None:
             self._run = await self._started()
         run = self._run
-        while not run.pieces and not run.ended:
-            # The thread's poll ends by itself; only its waiting is shared with the task.
-            polled = asyncio.get_running_loop().run_in_executor(self._executor, run.poll)
+        while not run.ready():
             try:
+                polled = asyncio.wrap_future(self._threads.submit(run.poll))
+                # The thread's poll ends by itself; only its waiting is shared with the task.
+                polled.add_done_callback(_look_at)
                 await asyncio.shield(polled)
             except BaseException:
-                polled.add_done_callback(_look_at)
                 run.cancel()
                 raise
         piece = run.next()
@@ -158,7 +199,7 @@ class AsyncStream:
     async def _started(self) -> Run:
         """In a thread, since reading a prompt takes a moment. A task that is cancelled meanwhile does
         not leave a completion behind."""
-        starting = self._executor.submit(self._start)
+        starting = self._threads.submit(self._start)
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:
@@ -172,7 +213,6 @@ class AsyncStream:
         self._closed = True
         if self._run is not None:
             self._run.cancel()
-            self._run.pieces.clear()
 
     async def __aenter__(self) -> AsyncStream:
         return self
@@ -180,10 +220,6 @@ class AsyncStream:
     async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
         await self.aclose()
-
-    def __del__(self) -> None:
-        if self._run is not None:
-            self._run.cancel()
 
 
 def _result_of(run: Optional[Run]) -> Completion:
