@@ -70,6 +70,22 @@ void Engine::share_awaited() {
   }
 }
 
+// Requests for no token: what they were for has been read, and is kept.
+void Engine::end_those_that_only_read() {
+  for (const std::unique_ptr<Sequence>& s : sequences_) {
+    if (!s->only_reads() || s->over() || s->unseen(target_.length(s->seq)).size() > 1) continue;
+    if (s->started) s->timings.prompt_ms = s->age.elapsed_ms() - s->waited_ms;
+    s->output.finish(FinishReason::kLength);
+  }
+}
+
+// A text that ends: its drafters keep what they know of the text, and no guesses.
+void Engine::rest(const Sequence& s, std::span<const Token> text) {
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    if (drafters_[d] != nullptr && s.asks(d)) drafters_[d]->rest(s.seq, text);
+  }
+}
+
 void Engine::forget(SeqId seq) {
   for (Drafter* drafter : drafters_) {
     if (drafter != nullptr) drafter->end(seq);

@@ -307,14 +307,6 @@ void Engine::note_prompts(const Step& step, double ms) {
   prompts_.note(ms, step.evaluate_ms - without, step.n_prompt);
 }
 
-void Engine::end_those_that_only_read() {
-  for (const std::unique_ptr<Sequence>& s : sequences_) {
-    if (!s->only_reads() || s->over() || s->unseen(target_.length(s->seq)).size() > 1) continue;
-    if (s->started) s->timings.prompt_ms = s->age.elapsed_ms() - s->waited_ms;
-    s->output.finish(FinishReason::kLength);
-  }
-}
-
 // Moves what is finished to done_ and frees its sequence. Requests that took no part (cancelled, or
 // finished at once) get their last update here.
 void Engine::retire(std::vector<Update>& updates) {
@@ -342,13 +334,6 @@ void Engine::retire(std::vector<Update>& updates) {
     s.reset();
   }
   std::erase(sequences_, nullptr);
-}
-
-// Its drafters keep what they know of the text, and no guesses.
-void Engine::rest(const Sequence& s, std::span<const Token> text) {
-  for (std::size_t d = 0; d < drafters_.size(); ++d) {
-    if (drafters_[d] != nullptr && s.asks(d)) drafters_[d]->rest(s.seq, text);
-  }
 }
 
 Completion Engine::complete(Sequence& s) {

@@ -116,9 +116,8 @@ void plan(Step& step) {
     const std::int32_t width = s.planned ? step.planned_width : s.width;
     // Where a full context is shifted, what follows it follows another text: the step may not say
     // more than there is room for. Fillers could.
-    const std::int32_t left = s.request.shift_keep < 0
-                                  ? room
-                                  : caps.n_ctx - static_cast<std::int32_t>(s.text.size());
+    const std::int32_t left =
+        s.request.shift_keep < 0 ? room : caps.n_ctx - static_cast<std::int32_t>(s.text.size());
     (s.planned ? planned : fixed)
         .push_back({.tree = &*s.sent,
                     .max_width = std::max(1, std::min({width, caps.max_width, room, left})),

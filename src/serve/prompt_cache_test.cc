@@ -52,7 +52,7 @@ std::vector<Token> prompt_of(Token first) {
 class Life {
  public:
   explicit Life(const std::string& folder, const std::string& identity = "this one",
-       std::uint64_t most_bytes = kMuch, const std::string& draft_identity = "its draft")
+                std::uint64_t most_bytes = kMuch, const std::string& draft_identity = "its draft")
       : draft_identity_(draft_identity), cache_(folder, most_bytes, identity) {
     cache_.restore(engine_);
     cache_.restore(engine_, drafter_, draft_identity_);

@@ -6,6 +6,6 @@
 #error "this file stands for a build without own kernels"
 #endif
 
-#include "llama/kernels/kernel_buffer.cc"  // NOLINT: on purpose, as the others
+#include "llama/kernels/kernel_buffer.cc"      // NOLINT: on purpose, as the others
 #include "llama/kernels/kernel_operations.cc"  // NOLINT
-#include "llama/kernels/kernel_worker.cc"  // NOLINT
+#include "llama/kernels/kernel_worker.cc"      // NOLINT

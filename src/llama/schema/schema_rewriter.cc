@@ -195,9 +195,9 @@ class SchemaRewriter {
     for (const auto& [key, value] : node.items()) {
       const bool off = (key == "uniqueItems" && value == false) || key.empty();
       if (is_annotation(key) || off) continue;
-      const bool known = std::any_of(types.begin(), types.end(), [&name = key](const std::string& type) {
-        return is_known_of(name, type);
-      });
+      const bool known =
+          std::any_of(types.begin(), types.end(),
+                      [&name = key](const std::string& type) { return is_known_of(name, type); });
       if (!known && !is_general(key)) {
         return wrong(path, "'" + key + "' cannot be kept to here; leave it out");
       }
