@@ -76,12 +76,14 @@ TEST_F(CompletionTaskTest, AClientThatHasGoneIsNoticedWhileItWaits) {
 
 TEST_F(CompletionTaskTest, AStreamThatIsCutShortIsNotAWholeOne) {
   start();
-  int looks = 0;
-  const HttpReply cut = server_->answer({.method = "POST",
-                                         .path = "/v1/completions",
-                                         .body = json::encode(endless()),
-                                         .gone = [&looks] { return ++looks > 1; }});
-  EXPECT_FALSE(cut.stream([](std::string_view) { return true; }));
+  {
+    int looks = 0;
+    const HttpReply cut = server_->answer({.method = "POST",
+                                           .path = "/v1/completions",
+                                           .body = json::encode(endless()),
+                                           .gone = [&looks] { return ++looks > 1; }});
+    EXPECT_FALSE(cut.stream([](std::string_view) { return true; }));
+  }
   EXPECT_TRUE(all_end());
   const HttpReply whole =
       post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 3}, {"stream", true}});
