@@ -99,6 +99,7 @@ describe('outrider', () => {
 
   it('cancels a text whose loop is left, or whose signal is given', async () => {
     const finished = await idle(o);
+    const tokens = (await o.stats()).generated_tokens;
     for await (const _ of o.stream(PROMPT, ENDLESS)) break;
     const controller = new AbortController();
     const stream = o.stream(PROMPT, { ...ENDLESS, signal: controller.signal });
@@ -108,7 +109,7 @@ describe('outrider', () => {
     assert.throws(() => stream.result, /not come to its end/);
     await assert.rejects(o.generate(PROMPT, { signal: controller.signal }), { name: 'AbortError' });
     assert.equal(await idle(o), finished + 2);
-    assert.ok((await o.stats()).generated_tokens < 6000);
+    assert.ok((await o.stats()).generated_tokens - tokens < 6000);
   });
 
   it('cancels a text that is left while it begins', async () => {
@@ -149,7 +150,6 @@ describe('outrider', () => {
     await stream.next();
     await idle(o);
     await said(o);
-    await stream.next();  // all the rest: the library has said everything
     await stream.return?.();
     assert.equal(chat.messages.length, 0);
     assert.throws(() => stream.result, /not come to its end/);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from typing import Any
+from typing import Any, Union
 
 import pytest
 
@@ -31,6 +31,13 @@ def wait_until_dropped(o: outrider.Outrider) -> None:
         while True:
             o.call("completion.cancel", id=last)  # no error while it is known
     assert caught.value.code == "not_found"
+
+
+def fetch_all(stream: Union[outrider.Stream, outrider.AsyncStream]) -> None:
+    """As the keeper does while a reader pauses, until the library has said everything."""
+    run = stream._run
+    while run is not None and run.raw is None:
+        run.keep()
 
 
 def paused(monkeypatch: pytest.MonkeyPatch) -> outrider.Outrider:
@@ -100,8 +107,7 @@ def test_an_answer_that_is_left_behind_its_last_word_is_not_remembered(o: outrid
     chat = o.chat(max_tokens=24)
     stream = chat.stream("Hello")
     next(stream)
-    wait_until_idle(o)
-    next(stream)  # all the rest: the library has said everything
+    fetch_all(stream)
     stream.close()
     assert chat.messages == []
     with pytest.raises(outrider.Error, match="not come to its end"):
@@ -116,8 +122,7 @@ def test_a_task_that_is_left_behind_its_last_word_remembers_nothing(o: outrider.
         chat = o.chat(max_tokens=24)
         async with chat.astream("Hello") as stream:
             await stream.__anext__()
-            wait_until_idle(o)
-            await stream.__anext__()
+            fetch_all(stream)
         with pytest.raises(outrider.Error, match="not come to its end"):
             stream.result
         return chat.messages
