@@ -124,7 +124,7 @@ TEST(ServerOptionsTest, SeveralKeysMayStandInOneWithCommasBetweenThem) {
   EXPECT_TRUE(validate(keys_of({"a,b"})).ok());
   EXPECT_TRUE(validate(keys_of({std::string(256, 'x') + "," + std::string(256, 'y')})).ok());
   for (const char* wrong : {"", "a,", ",a", "a,,b", "a, ,b"}) {
-    EXPECT_EQ(validate(keys_of({wrong})).field(), "api_key") << wrong;
+    EXPECT_TRUE(validate(keys_of({wrong})).field().starts_with("api_key[")) << wrong;
   }
 }
 
