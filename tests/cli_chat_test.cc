@@ -165,14 +165,19 @@ TEST(CliChat, AFullContextIsSaidWithTheWaysOut) {
   EXPECT_NE(shifting.err.find("the oldest text was left out"), std::string::npos) << shifting.err;
 }
 
-TEST(CliChat, AModelWithoutATemplateIsRefusedBeforeAnythingIsTyped) {
+TEST(CliChat, AModelWithoutATemplateChatsInChatMlWithAWarning) {
   const CliFolder folder;
   TinyModelOptions options;
   options.vocabulary.chat_template = false;
   ASSERT_TRUE(write_tiny_gguf(folder.path("plain.gguf"), options).ok());
-  const CliResult result = run_cli(folder.call({"chat", "-m", folder.path("plain.gguf")}));
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("template"), std::string::npos) << result.err;
+  CliCall call = folder.call({"chat", "-m", folder.path("plain.gguf"), "-n", "8"});
+  call.input = "hello\n";
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out, "");
+  EXPECT_NE(result.err.find("carries no chat template: conversations are written in ChatML"),
+            std::string::npos)
+      << result.err;
 }
 
 TEST(CliChat, CtrlCEndsAScript) {
