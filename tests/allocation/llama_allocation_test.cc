@@ -23,9 +23,13 @@ namespace {
 
 thread_local std::int64_t left_here = 0;  // 0: nothing is to fail
 
+void* allocate(std::size_t size) noexcept {
+  if (left_here > 0 && --left_here == 0) return nullptr;
+  return std::malloc(size == 0 ? 1 : size);
+}
+
 void* allocate_or_throw(std::size_t size) {
-  if (left_here > 0 && --left_here == 0) throw std::bad_alloc();
-  void* const memory = std::malloc(size == 0 ? 1 : size);
+  void* const memory = allocate(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -34,6 +38,8 @@ void* allocate_or_throw(std::size_t size) {
 
 void* operator new(std::size_t n) { return allocate_or_throw(n); }
 void* operator new[](std::size_t n) { return allocate_or_throw(n); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
