@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "base/caught.h"
@@ -197,6 +198,8 @@ Status LlamaModel::decode(bool* out_of_cells) {
   try {
     code = llama_decode(handle(), context_->batch.view());
     rows_ = code == 0 && n_rows_ > 0 ? llama_get_logits(handle()) : nullptr;
+  } catch (const std::bad_alloc&) {
+    throw;  // llama.cpp's cells may be half written: nothing can be taken out of them (LostOnThrow)
   } catch (const std::exception& error) {
     return caught(error).with_context("llama.cpp failed to evaluate a batch");
   }

@@ -47,6 +47,8 @@ Status LlamaModel::restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos l
   std::string why;
   try {
     read = llama_state_seq_set_data(handle(), bytes.data(), bytes.size(), seq);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     why = std::string(": ") + error.what();
   }
