@@ -215,7 +215,7 @@ void read_allowed_tools(JsonFields& fields, const Json& choice, CompletionReques
     of_allowed.require("tools");
     const Json* tools = of_allowed.any("tools");
     if (tools != nullptr && !tools->is_array()) of_allowed.refuse("tools", *tools, "an array");
-    for (std::size_t i = 0; of_allowed.ok() && i < tools->size(); ++i) {
+    for (std::size_t i = 0; tools != nullptr && of_allowed.ok() && i < tools->size(); ++i) {
       ChatTool tool;
       read_tool(of_allowed, (*tools)[i], place + "." + item_name("tools", i), tool);
       names.push_back(std::move(tool.name));
