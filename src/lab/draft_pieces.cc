@@ -115,7 +115,7 @@ Result<DraftSearch> search_space(const MakeDraftPlan& plan, const gguf::DraftSou
     search.n_tokens = *plan.n_tokens;
     if (tokens == nullptr && !search.n_tokens.empty()) return source.cuts_tokens;
     for (const std::int32_t n : search.n_tokens) {
-      if (n >= tokens->least() && n < tokens->size()) continue;
+      if (n >= tokens->least() && n < tokens->size()) continue;  // NOLINT: not null here
       return invalid_argument("--vocabulary has " + std::to_string(n) + ", but '" + plan.source +
                               "' can have " + std::to_string(tokens->least()) +
                               " (what the sample needs) to " + std::to_string(tokens->size() - 1) +

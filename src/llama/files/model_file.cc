@@ -220,8 +220,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load_vocabulary(const std::string&
   return file;
 }
 
-Status ModelFile::read(const std::string& path, llama_model_params& params,
-                       const LoadHooks& hooks) {
+Status ModelFile::read(const std::string& path, llama_model_params params, const LoadHooks& hooks) {
   log_ = hooks.log;
   const LogCapture log(log_);
   Progress progress{.hooks = &hooks};

@@ -138,7 +138,7 @@ class ModelFile {
  private:
   struct Handle;
   ModelFile();
-  Status read(const std::string& path, llama_model_params& params, const LoadHooks& hooks);
+  Status read(const std::string& path, llama_model_params params, const LoadHooks& hooks);
   Status read_vocabulary();
 
   std::unique_ptr<Handle> handle_;

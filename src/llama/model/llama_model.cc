@@ -58,7 +58,7 @@ Status LlamaModel::validate_tokens(const EvalItem& item) const {
   for (const Token token : item.prefix) OUTRIDER_RETURN_IF_ERROR(check(token));
   const std::int32_t n_nodes = item.tree == nullptr ? 0 : item.tree->size();
   for (NodeId id = item.first_new; id < n_nodes; ++id) {
-    OUTRIDER_RETURN_IF_ERROR(check(item.tree->token(id)));
+    OUTRIDER_RETURN_IF_ERROR(check(item.tree->token(id)));  // NOLINT: not null, n_nodes > 0
   }
   return Status();
 }
