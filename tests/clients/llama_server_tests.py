@@ -125,6 +125,7 @@ def main():
         sys.exit(__doc__)
     build = Path(sys.argv[1]).resolve()
     arguments = sys.argv[2:]
+    source_of(build)  # first: what follows would make a folder of any other word
     try:
         python = installed.python_packages(build / "clients/python")
     except installed.Unavailable as missing:
