@@ -11,11 +11,10 @@ namespace {
 
 constexpr bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
 
-std::string_view trimmed(std::string_view line) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t first = line.find_first_not_of(kBlank);
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(kBlank) - first + 1);
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 }  // namespace
@@ -59,6 +58,16 @@ Status check_key(const std::string& field, std::string_view key) {
   return Status();
 }
 
+std::vector<std::string> keys_of(std::string_view list) {
+  std::vector<std::string> keys;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    keys.emplace_back(trimmed(list.substr(0, comma), " \t"));
+    if (comma == std::string_view::npos) return keys;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 Result<std::vector<std::string>> read_key_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path);
@@ -66,7 +75,7 @@ Result<std::vector<std::string>> read_key_file(const std::string& path) {
   std::vector<std::string> keys;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    const std::string_view key = trimmed(line);
+    const std::string_view key = trimmed(line, " \t\r");
     if (key.empty() || key.front() == '#') continue;
     OUTRIDER_RETURN_IF_ERROR(
         check_key("line " + std::to_string(number) + " of '" + path + "'", key));

@@ -41,6 +41,9 @@ class SecretKeys {
 // about `field`; the message does not show the key.
 Status check_key(const std::string& field, std::string_view key);
 
+// "a, b": "a" and "b". What is empty between commas stays, for check_key() to refuse.
+std::vector<std::string> keys_of(std::string_view list);
+
 // The keys of a file, one a line; empty lines and those that begin with # are passed over. Errors:
 // kNotFound, kInvalidArgument (a line that is no key, by its number; no key at all).
 Result<std::vector<std::string>> read_key_file(const std::string& path);

@@ -1,7 +1,5 @@
 #include "http/access/server_options.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -88,20 +86,6 @@ constexpr Field<Options> kFields[] = {
      .help = "let clients of /rpc load models and drafters' files of this machine",
      .place = &Options::allow_files},
 };
-
-// "a, b": "a" and "b". What is empty between commas stays, for validate() to refuse.
-std::vector<std::string> keys_of(std::string_view list) {
-  constexpr std::string_view kBlank = " \t";
-  std::vector<std::string> keys;
-  for (;;) {
-    const std::size_t comma = list.find(',');
-    std::string_view key = list.substr(0, comma);
-    key.remove_prefix(std::min(key.find_first_not_of(kBlank), key.size()));
-    keys.emplace_back(key.substr(0, key.find_last_not_of(kBlank) + 1));
-    if (comma == std::string_view::npos) return keys;
-    list.remove_prefix(comma + 1);
-  }
-}
 
 // "*", or a scheme, a host and perhaps a port, as browsers send it; it is compared as a text.
 // "null" is what pages without an origin send.
