@@ -2,10 +2,9 @@
 
 #include <fstream>
 #include <iterator>
-#include <system_error>
 
 #include "llama/exactness/exactness_cache.h"
-#include "store/atomic_file.h"
+#include "store/cache_folder.h"
 
 namespace outrider {
 namespace {
@@ -32,11 +31,8 @@ std::optional<DrafterExperience> ExperienceFiles::load(const std::string& drafte
 }
 
 void ExperienceFiles::save(const std::string& drafter, const DrafterExperience& experience) {
-  const std::filesystem::path path = file_of(drafter);
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
   Unsynced ops;
-  (void)write_whole_file(path.string(), key_of(drafter) + '\n' + to_text(experience), ops);
+  (void)write_cache_file(file_of(drafter), key_of(drafter) + '\n' + to_text(experience), ops);
 }
 
 }  // namespace outrider

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
@@ -11,7 +10,7 @@
 #include "llama/kernels/compute_threads.h"
 #include "llama/kernels/own_kernels.h"
 #include "model/measure_costs.h"
-#include "store/atomic_file.h"
+#include "store/cache_folder.h"
 
 namespace outrider {
 namespace {
@@ -39,12 +38,10 @@ std::vector<CostPoint> load(const std::filesystem::path& path, const std::string
 
 Status save(const std::filesystem::path& path, const std::string& key,
             const std::vector<CostPoint>& points) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
   std::ostringstream text;
   text << kHead << '\n' << key << '\n';
   for (const CostPoint& point : points) text << point.width << ' ' << point.ms << '\n';
-  return write_whole_file(path.string(), text.str());
+  return write_cache_file(path, text.str());
 }
 
 double ms_of(const std::vector<CostPoint>& points, std::int32_t width) {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "llama/exactness/exactness_key.h"
-#include "store/atomic_file.h"
+#include "store/cache_folder.h"
 
 namespace outrider::llama {
 namespace {
@@ -170,15 +170,13 @@ std::optional<CachedProbe> ExactnessCache::load(const std::string& key) const {
 Status ExactnessCache::store(const std::string& key, const CachedProbe& probe) const {
   if (folder_.empty()) return Status();
   const std::filesystem::path path = file_of(key);
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
   std::string text;
   try {
     text = to_json(key, probe).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
   } catch (const std::exception& reason) {
     return internal_error("cannot write '" + path.string() + "': " + reason.what());
   }
-  const Status written = write_whole_file(path.string(), text + '\n');
+  const Status written = write_cache_file(path, text + '\n');
   return written.ok() ? Status() : internal_error(written.message());
 }
 
