@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import time
+import tomllib
 import urllib.error
 import urllib.request
 
@@ -204,6 +205,26 @@ def test_an_option_that_no_command_has_is_found(tmp_path, binary):
     file.write_text("Use `--temp 0`, or `--no-such-option`.\n")
     unknown = set(blocks.options_in_text(file)) - options_of(binary)
     assert unknown == {"--no-such-option"}
+
+
+CONFIGS = [block for file in DOCUMENTS for block in blocks.blocks_of(file)
+           if block.language == "toml"]
+# Fields of a table of one model that are no options.
+OF_A_MODEL = {"aliases"}
+
+
+@pytest.mark.parametrize("block", CONFIGS, ids=lambda block: block.name)
+def test_a_documents_config_file_has_fields_that_exist(block, binary):
+    config = tomllib.loads(block.text)
+    assert set(config) <= {"serve", "models"}
+    for table in [config.get("serve", {}), *config.get("models", {}).values()]:
+        for field, value in table.items():
+            assert not isinstance(value, dict), f"{field} is a table"
+            assert f"--{field}" in options_of(binary) or field in OF_A_MODEL, field
+
+
+def test_there_is_a_config_file():
+    assert CONFIGS
 
 
 def test_the_version_is_the_same_everywhere(binary):
