@@ -32,7 +32,7 @@ cmd_format() {
 check_style() {
   local failed=0
   sources | xargs -r "$(clang_format_14)" --dry-run --Werror || failed=1
-  shellcheck -x dev .ci/run packaging/try_deb.sh packaging/{postinst,prerm,postrm} scripts/test_arm.sh || failed=1
+  shellcheck -x dev .ci/run packaging/try_deb.sh packaging/{postinst,prerm,postrm} scripts/test_arm.sh scripts/test_arm_command.sh || failed=1
   return $failed
 }
 
