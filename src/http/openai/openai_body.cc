@@ -129,6 +129,13 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   fields.take(inner.finish());
 }
 
+void set_wishes(const AnswerWishes& wishes, CompletionTask& task) {
+  task.model = wishes.model;
+  task.stream = wishes.stream;
+  task.with_given = wishes.with_given;
+  task.ping_s = wishes.ping_s;
+}
+
 void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request) {
   bool new_answer = true;
   fields.boolean("add_generation_prompt", new_answer);
