@@ -238,7 +238,9 @@ void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, Completio
 void refuse_adapters(api::JsonFields& fields) {
   const Json* lora = fields.any("lora");
   if (lora == nullptr || (lora->is_array() && lora->empty())) return;
-  fields.fail("lora", "lora is not supported in a request: adapters are given with the model");
+  fields.fail("lora",
+              "lora is not supported: a model is served as its file is; merge the adapter into the "
+              "file (llama.cpp's llama-export-lora)");
 }
 
 void unify_logprobs(Json& body) {
