@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/completion_json.h"
 #include "api/completion_params.h"
 #include "api/spelling.h"
 #include "base/utf8.h"
@@ -33,10 +34,7 @@ HttpReply with_model(ServerState& server, const HttpRequest& request, Work&& wor
 }
 
 Json piece_json(const std::string& piece) {
-  if (!first_invalid_utf8(piece)) return piece;
-  Json bytes = Json::array();
-  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-  return bytes;
+  return first_invalid_utf8(piece) ? api::bytes_json(piece) : Json(piece);
 }
 
 Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptions& /*options*/) {
