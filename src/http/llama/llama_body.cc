@@ -68,8 +68,9 @@ Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
 
 bool is_bias(const Json& value) { return api::as_logit_bias(Json::array({0, value})).has_value(); }
 
-// All digits, and yet no token's id: a text of digits would have to be given as one in an array.
-bool is_no_id(const std::string& key) {
+// Whether a key is meant as a token's id. One that is none is no text of digits either: an array
+// can say that without a doubt.
+bool is_digits(const std::string& key) {
   return !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
 }
 
@@ -106,8 +107,9 @@ Status spell_out_biases(Json& body, const Vocabulary& vocabulary) {
     }
     if (const std::optional<Token> id = api::as_token_key(key)) {
       pairs.push_back({*id, it.value()});
-    } else if (is_no_id(key)) {
-      return wrong_value("logit_bias", api::shown(Json(key)), kPair);
+    } else if (is_digits(key)) {
+      return wrong_value("logit_bias", api::shown(Json(key)),
+                         "a token's id; a text of digits is given as [[text, number]]");
     } else {
       OUTRIDER_RETURN_IF_ERROR(add_text(key, it.value()));
     }
