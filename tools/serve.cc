@@ -78,7 +78,8 @@ class ServeCommand : public Command {
  private:
   // The catalog, with what is to be said of its models told.
   Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader);
-  // Until the default model is open or cannot be; tells how far it is. Ok when a signal came first.
+  // Until the default model is open or cannot be; tells how far it is. Ok when a signal came first,
+  // or a client has unloaded it.
   // An error also where it has no drafter of its own and the options name that.
   Status wait_until_open(Catalog& catalog, Terminal& terminal) const;
   std::vector<CostPoint> floor_of(const Target& target) const;
@@ -134,14 +135,16 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
 }
 
 Status ServeCommand::wait_until_open(Catalog& catalog, Terminal& terminal) const {
-  for (;;) {
-    const CatalogStatus model = catalog.status().front();
-    if (model.state == ModelState::kReady || terminal.signals.raised()) break;
-    if (model.state == ModelState::kFailed) return model.error;
+  CatalogStatus model = catalog.status().front();
+  // One that is absent behind a preload() was there: a client has unloaded it between two looks
+  // (model.unload). It is opened when it is asked for again.
+  while (model.state == ModelState::kLoading && !terminal.signals.raised()) {
     terminal.progress.update("loading " + model.name, model.progress);
     std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
+    model = catalog.status().front();
   }
   terminal.progress.clear();
+  if (model.state == ModelState::kFailed && !terminal.signals.raised()) return model.error;
   const std::shared_ptr<Runtime> open = catalog.find_open("");
   const std::shared_ptr<const Target> target = open ? open->target() : nullptr;
   if (target == nullptr) return Status();

@@ -30,8 +30,6 @@ constexpr std::string_view kIgnoredOfMessage[] = {"id",
 constexpr Dialect kMessageDialect{.names = {}, .ignored = kIgnoredOfMessage};
 constexpr std::string_view kIgnoredOfFunction[] = {"parsed_arguments"};
 constexpr Dialect kFunctionDialect{.names = {}, .ignored = kIgnoredOfFunction};
-constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache_control",
-                                               "citations"};
 constexpr Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart};
 constexpr std::string_view kIgnoredOfTool[] = {"cache_control"};
 constexpr Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool};

@@ -30,6 +30,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "api/json_fields.h"
 #include "json/json.h"
@@ -37,6 +38,10 @@
 #include "request/completion_request.h"
 
 namespace outrider::api {
+
+// Of a part of a message: what clients send back from earlier answers, or for the service's caches.
+inline constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache_control",
+                                                      "citations"};
 
 // Each reads the field of its name, where it is there. Errors name the place,
 // "messages[2].tool_calls[0].function.name"; a part that is no text is kUnsupported.

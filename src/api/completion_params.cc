@@ -21,11 +21,6 @@ std::optional<float> as_bias(const Json& value) {
   return static_cast<float>(number);
 }
 
-std::optional<Token> as_token_key(const std::string& key) {
-  const std::optional<std::uint32_t> id = number_from<std::uint32_t>(key);
-  return id && *id <= kMaxInt32 ? std::optional(static_cast<Token>(*id)) : std::nullopt;
-}
-
 void read_logit_bias(JsonFields& fields, CompletionRequest& request) {
   SamplingOptions& o = request.sampling;
   const Json* given = fields.any("logit_bias");
@@ -128,6 +123,11 @@ Result<CompletionRequest> read_checked(const Json& params, CompletionRequest req
 }
 
 }  // namespace
+
+std::optional<Token> as_token_key(const std::string& key) {
+  const std::optional<std::uint32_t> id = number_from<std::uint32_t>(key);
+  return id && *id <= kMaxInt32 ? std::optional(static_cast<Token>(*id)) : std::nullopt;
+}
 
 std::optional<LogitBias> as_logit_bias(const Json& pair) {
   if (!pair.is_array() || pair.size() != 2) return {};

@@ -34,6 +34,9 @@ void read_completion_fields(JsonFields& fields, CompletionRequest& request);
 // Of these, how it is to be answered: all but the prompt or the conversation.
 void read_settings_fields(JsonFields& fields, CompletionRequest& request);
 
+// A token's id as a key of an object; nothing: it is something else.
+std::optional<Token> as_token_key(const std::string& key);
+
 // [token id, number or false]; nothing: it is something else.
 std::optional<LogitBias> as_logit_bias(const json::Json& pair);
 

@@ -15,14 +15,14 @@ namespace {
 using json::Json;
 
 constexpr std::size_t kMaxTokens = 1 << 20;
-constexpr std::int64_t kSliceMs = 50;  // how long a wait goes on before it looks at `stopping`
+constexpr std::int64_t kSliceMs = 50;  // how long a wait goes on before it asks gives_up()
 
 Result<Json> system_status(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::int64_t wait_ms = 0;
   fields.integer("wait_ms", wait_ms, 0, kMaxWaitMs);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  while (wait_ms > 0 && !context.stopping.load()) {
+  while (wait_ms > 0 && !context.gives_up()) {
     const std::int64_t slice = std::min(wait_ms, kSliceMs);
     if (context.runtime.wait_loaded(slice)) break;
     wait_ms -= slice;
@@ -190,11 +190,12 @@ Result<std::int64_t> read_id(JsonFields& fields) {
 Result<PolledCompletion> wait_for(const MethodContext& context, CompletionId id,
                                   std::int64_t wait_ms) {
   for (;;) {
+    const bool gives_up = context.gives_up();
     const std::int64_t slice = std::min(wait_ms, kSliceMs);
-    Result<PolledCompletion> polled = context.runtime.poll(id, context.stopping.load() ? 0 : slice);
+    Result<PolledCompletion> polled = context.runtime.poll(id, gives_up ? 0 : slice);
     wait_ms -= slice;
     const bool news = !polled.ok() || polled->finished || !polled->tokens.empty();
-    if (news || wait_ms == 0 || context.stopping.load()) return polled;
+    if (news || wait_ms == 0 || gives_up) return polled;
   }
 }
 
@@ -240,7 +241,7 @@ Result<Json> completion_run(const MethodContext& context, const Json& params) {
     }
   });
   for (;;) {
-    if (context.stopping.load()) (void)context.runtime.cancel(started.id);  // or it has ended
+    if (context.gives_up()) (void)context.runtime.cancel(started.id);  // or it has ended
     OUTRIDER_ASSIGN_OR_RETURN(PolledCompletion polled, context.runtime.poll(started.id, kSliceMs));
     if (!polled.result) continue;
     taken = true;

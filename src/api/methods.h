@@ -2,12 +2,12 @@
 //
 // Each takes a JSON object of parameters and gives a JSON object. Methods that wait
 // (completion.run, completion.poll and system.status with wait_ms) do so on the caller's thread and
-// end early when `stopping` is raised: a run is cancelled then and gives what it has.
+// end early when the caller gives up: a run is cancelled then and gives what it has.
 //
 // Tested by methods_test.cc: every method and every parameter.
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -18,10 +18,11 @@
 
 namespace outrider::api {
 
-// What methods work on. Both must outlive the call.
+// What methods work on.
 struct MethodContext {
-  Runtime& runtime;
-  const std::atomic<bool>& stopping;
+  Runtime& runtime;  // outlives the call
+  // Whether nobody waits any more; not empty. Asked about every 50 ms, on the caller's thread.
+  std::function<bool()> gives_up;
 };
 
 struct Method {

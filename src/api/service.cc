@@ -14,7 +14,10 @@ CallResult Service::dispatch(std::string_view name, const json::Json& params) {
     return unsupported(std::string(name) +
                        " is for operators, and this server's has not switched it on (allow_files)");
   }
-  Result<json::Json> result = method->call({.runtime = runtime_, .stopping = stopping_}, params);
+  const MethodContext context{.runtime = runtime_, .gives_up = [this] {
+                                return stopping_.load() || (gives_up_ && gives_up_());
+                              }};
+  Result<json::Json> result = method->call(context, params);
   if (!result.ok()) return spelled_as_in(result.status(), params);
   return result;
 }

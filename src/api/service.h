@@ -10,9 +10,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/json_rpc.h"
 #include "api/methods.h"
@@ -22,8 +24,10 @@ namespace outrider::api {
 class Service {
  public:
   // `runtime` must outlive this. `for_operators`: whether Method::for_operators may be called.
-  explicit Service(Runtime& runtime, bool for_operators = true)
-      : runtime_(runtime), for_operators_(for_operators) {}
+  // `gives_up` (may be empty: never): whether those who call have gone, which ends their waits as
+  // stop() does; asked on the threads of the calls.
+  explicit Service(Runtime& runtime, bool for_operators = true, std::function<bool()> gives_up = {})
+      : runtime_(runtime), for_operators_(for_operators), gives_up_(std::move(gives_up)) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -54,6 +58,7 @@ class Service {
 
   Runtime& runtime_;
   const bool for_operators_;
+  const std::function<bool()> gives_up_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;  // guards running_
   std::condition_variable idle_;

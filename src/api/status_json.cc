@@ -91,7 +91,7 @@ Json stats_json(const RuntimeStatus& s) {
           {"drafted_tokens", s.drafted_tokens},
           {"accepted_tokens", s.accepted_tokens},
           {"acceptance_rate", ratio(s.accepted_tokens, s.drafted_tokens)},
-          {"tokens_per_step", ratio(s.generated_tokens, s.steps)},
+          {"tokens_per_step", ratio(s.emitted_tokens, s.steps)},
           {"drafters", std::move(drafters)}};
 }
 

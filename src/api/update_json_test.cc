@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/status_json.h"
+
 namespace outrider::api {
 namespace {
 
@@ -29,6 +31,17 @@ TEST(UpdatesJson, LogprobsComeWithTheirTokens) {
   SaidToken token{.id = 1, .text = "a", .by = "target"};
   token.logprob = TokenLogprob{.chosen = {.id = 1, .text = "a", .logprob = -0.5}, .top = {}};
   EXPECT_EQ(updates_json({token})[0]["tokens"][0]["logprob"]["logprob"], -0.5);
+}
+
+TEST(Stats, TokensPerStepAreThoseThatTheStepsGave) {
+  RuntimeStatus status;
+  status.generated_tokens = 9;
+  status.emitted_tokens = 6;
+  status.steps = 3;
+  const Json stats = stats_json(status);
+  EXPECT_EQ(stats["generated_tokens"], 9);
+  EXPECT_EQ(stats["tokens_per_step"], 2.0);
+  EXPECT_TRUE(stats_json(RuntimeStatus())["tokens_per_step"].is_null());
 }
 
 TEST(PromptStats, HaveEveryField) {

@@ -3,7 +3,9 @@
 // A model is opened when it is first asked for, and stays until another one needs its memory or its
 // place: then those that nobody uses go, the one that was used longest ago first. A model that is
 // in use is never unloaded; when nothing else makes room, asking for one more is an error that says
-// so. Nothing is unloaded for a model that would not fit anyway.
+// so. In use is one that is leased or waited for, or on which a completion runs or waits, whose
+// client may poll for it later; a result that waits to be fetched goes with its model. Nothing is
+// unloaded for a model that would not fit anyway.
 //
 // The state of a model, as one thread of the catalog moves it on:
 //
@@ -54,7 +56,7 @@ struct CatalogEntry {
 };
 
 struct CatalogOptions {
-  RuntimeOptions runtime;          // of each model
+  RuntimeOptions runtime;          // of each model; without last_id they share one
   std::uint64_t memory_bytes = 0;  // for all models together; 0: what free_memory says
   std::int32_t max_models = 0;     // open at once, at most; 0: any number
 
@@ -107,7 +109,7 @@ class Catalog {
   // Begins to open it; returns at once. Fine when it is open: then an unload() that waits for its
   // users is taken back. Errors: kNotFound; kCancelled after a shut down.
   virtual Status preload(std::string_view name) = 0;
-  // Closes it once nobody uses it (those who wait for it get it first); from then on it is opened
+  // Closes it once it is not in use (those who wait for it get it first); from then on it is opened
   // when it is asked for again. A load that is not done ends. Fine when it is not open. Errors:
   // kNotFound.
   virtual Status unload(std::string_view name) = 0;

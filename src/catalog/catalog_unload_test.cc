@@ -1,12 +1,15 @@
-// What is asked for again behind an unload().
+// What is asked for again behind an unload(), and what runs on without a lease: a completion that a
+// client has started and comes back for (/rpc).
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "catalog/catalog.h"
 #include "testing/eventually.h"
 #include "testing/runtime_fixture.h"
+#include "testing/step_gate.h"
 
 namespace outrider {
 namespace {
@@ -63,6 +66,75 @@ TEST_F(CatalogUnload, WhoAsksBehindACalledOffLoadGetsTheNextOne) {
   loader_.hold(false);
   asker.join();
   EXPECT_EQ(catalog_->check_integrity(), "");
+}
+
+TEST_F(CatalogUnload, WaitsForACompletionThatRunsWithoutALease) {
+  testing::StepGate gate;
+  loader_.add("target", {.seed = 1, .on_evaluated = gate.hold()});
+  ASSERT_TRUE((*catalog_->acquire("target", {}))->start(testing::ask({1, 2}, 3, 5)).ok());
+  gate.wait_until_held();
+  EXPECT_TRUE(catalog_->unload("target").ok());
+  EXPECT_EQ(state(), ModelState::kReady);
+  EXPECT_EQ(catalog_->check_integrity(), "");
+  gate.open();
+  EXPECT_TRUE(testing::eventually([this] { return state() == ModelState::kAbsent; }));
+  EXPECT_EQ(catalog_->check_integrity(), "");
+}
+
+// Two models, and a place for one of them.
+class CatalogOfOnePlace : public CatalogUnload {
+ protected:
+  CatalogOfOnePlace() {
+    loader_.add("other", {.seed = 2});
+    catalog_ = std::move(Catalog::create({{.name = "target", .target = model("target")},
+                                          {.name = "other", .target = model("other")}},
+                                         {.max_models = 1, .retry_ms = 0}, loader_)
+                             .value());
+  }
+
+  // Whose lease has ended when this returns.
+  CompletionId start_endless() {
+    return (*catalog_->acquire("target", {}))->start(testing::endless({1, 2}, 3))->id;
+  }
+  // Ends it and fetches its result.
+  void end(CompletionId id) {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    ASSERT_TRUE(lease->cancel(id).ok());
+    for (bool finished = false; !finished;) {
+      const Result<PolledCompletion> polled = lease->poll(id, 1000);
+      ASSERT_TRUE(polled.ok()) << polled.status().message();
+      finished = polled->finished;
+    }
+  }
+};
+
+TEST_F(CatalogOfOnePlace, AModelWhoseCompletionWasStartedByRpcIsNotClosed) {
+  const CompletionId id = start_endless();
+  EXPECT_EQ(catalog_->acquire("other", {}).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(state(), ModelState::kReady);
+  end(id);
+  EXPECT_TRUE(catalog_->acquire("other", {}).ok());
+  EXPECT_EQ(state(), ModelState::kAbsent);
+  EXPECT_EQ(catalog_->check_integrity(), "");
+}
+
+TEST_F(CatalogOfOnePlace, AnIdNeverNamesACompletionOfAModelThatWasOpenedSince) {
+  const CompletionId first = start_endless();
+  end(first);
+  ASSERT_TRUE(catalog_->acquire("other", {}).ok());
+  const CompletionId second = start_endless();  // opens it again
+  EXPECT_EQ(loader_.loads_of("target"), 2);
+  EXPECT_NE(second, first);
+  {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    const Status gone = lease->poll(first, 0).status();
+    EXPECT_EQ(gone.code(), StatusCode::kNotFound);
+    EXPECT_EQ(gone.message().find("never started"), std::string::npos) << gone.message();
+    EXPECT_NE(gone.message().find("closed and opened since"), std::string::npos) << gone.message();
+    const Status never = lease->poll(second + 1, 0).status();
+    EXPECT_NE(never.message().find("never started"), std::string::npos) << never.message();
+  }
+  end(second);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "catalog/model_catalog.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <system_error>
@@ -52,6 +53,14 @@ Status check_entries(const std::vector<CatalogEntry>& entries) {
 
 Status ended() { return cancelled("the server is shutting down"); }
 
+// Ids of completions are counted over all models, and over all openings of one.
+CatalogOptions with_one_count(CatalogOptions options) {
+  if (!options.runtime.last_id) {
+    options.runtime.last_id = std::make_shared<std::atomic<CompletionId>>(0);
+  }
+  return options;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Catalog>> Catalog::create(std::vector<CatalogEntry> entries,
@@ -74,7 +83,7 @@ Result<std::unique_ptr<Catalog>> Catalog::create(std::vector<CatalogEntry> entri
 
 ModelCatalog::ModelCatalog(std::vector<CatalogEntry> entries, CatalogOptions options,
                            ModelLoader& loader)
-    : options_(std::move(options)), loader_(loader) {
+    : options_(with_one_count(std::move(options))), loader_(loader) {
   for (CatalogEntry& entry : entries) {
     entry.target.n_sequences = options_.runtime.slots;
     if (entry.draft) entry.draft->n_sequences = options_.runtime.slots;
@@ -147,9 +156,11 @@ void ModelCatalog::hand_to_opener(Model& model) {
 // After somebody stopped using it.
 void ModelCatalog::close_if_unwanted(Model& model) {
   if (!idle(model) || !model.runtime) return;
-  if (model.state == State::kReady && model.unwanted) close(model);
-  // A target had died under leases, and was not opened again.
-  if (model.state == State::kAbsent || model.state == State::kFailed) hand_to_opener(model);
+  if (model.state == State::kReady) {
+    if (model.unwanted && may_close(model)) close(model);
+  } else if (model.state == State::kAbsent || model.state == State::kFailed) {
+    hand_to_opener(model);  // a target had died under leases, and was not opened again
+  }
 }
 
 Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
@@ -258,6 +269,7 @@ Status ModelCatalog::unload(std::string_view name) {
     case State::kReady:
       model->unwanted = true;
       close_if_unwanted(*model);
+      changed_.notify_all();  // the opener: for what runs without a lease
       break;
     case State::kFailed:
       model->state = State::kAbsent;

@@ -64,11 +64,15 @@ class ModelCatalog : public Catalog {
   Status no_model(std::string_view name) const;
   static bool serves(const Model& model);
   static bool idle(const Model& model) { return model.leases == 0 && model.waiting == 0; }
-  static bool may_close(const Model& model) { return model.state == State::kReady && idle(model); }
+  // A completion may run without a lease: who started it (by /rpc) polls for it.
+  static bool may_close(const Model& model) {
+    return model.state == State::kReady && idle(model) && model.runtime->is_idle();
+  }
   void enqueue(Model& model);
   void close(Model& model);
   void hand_to_opener(Model& model);
   void close_if_unwanted(Model& model);
+  void wait_for_work(Lock& lock);
   void end_load(Model& model, Status outcome);
   std::uint64_t open_bytes() const;
   std::size_t n_open() const;

@@ -1,5 +1,6 @@
 // The opener's half of ModelCatalog: opens and closes models, one after another.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -13,7 +14,8 @@
 namespace outrider {
 namespace {
 
-constexpr std::int64_t kLookMs = 20;  // between two looks whether a load is still wanted
+// Between two looks whether a load is still wanted, or a model that is not is still at work.
+constexpr std::int64_t kLookMs = 20;
 
 std::string gibibytes(std::uint64_t bytes) {
   char text[32];
@@ -28,7 +30,7 @@ void ModelCatalog::run_opener() {
     Model* next = nullptr;
     {
       Lock lock(mutex_);
-      changed_.wait(lock, [this] { return ending_ || !closed_.empty() || !queue_.empty(); });
+      wait_for_work(lock);
       if (!ending_ && closed_.empty()) {
         next = queue_.front();
         queue_.pop_front();
@@ -43,6 +45,26 @@ void ModelCatalog::run_opener() {
       end_load(*model, cancelled("the server is shutting down"));
     }
     return;
+  }
+}
+
+// Nobody tells when the last completion of a model has ended, so one that is only waiting for that
+// is looked at now and then.
+void ModelCatalog::wait_for_work(Lock& lock) {
+  const auto has_work = [this] { return ending_ || !closed_.empty() || !queue_.empty(); };
+  while (!has_work()) {
+    bool is_one_unwanted = false;
+    for (const std::unique_ptr<Model>& model : models_) {
+      if (model->state != State::kReady || !model->unwanted) continue;
+      close_if_unwanted(*model);
+      is_one_unwanted = is_one_unwanted || model->unwanted;
+    }
+    if (has_work()) return;
+    if (is_one_unwanted) {
+      changed_.wait_for(lock, std::chrono::milliseconds(kLookMs));
+    } else {
+      changed_.wait(lock);
+    }
   }
 }
 

@@ -1,9 +1,11 @@
 // A client that goes is noticed within a pass, wherever its request is: while a long prompt is
 // read, and in the middle of what a draft model guesses. The next request finds everything as it
-// was.
+// was. And so at /rpc, whose methods run and wait as well.
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "api/methods.h"
 #include "http/listening_test.h"
 #include "testing/eventually.h"
 #include "testing/step_gate.h"
@@ -117,6 +119,50 @@ TEST_F(CancelTest, InTheMiddleOfADraftEndsItBeforeTheTargetsNextPassIsOver) {
     EXPECT_LE(passes_behind_a_cancel(gate, passes, passes), 1) << passes;
     expect_the_plain_text(passes);
   }
+}
+
+std::string rpc_body(const char* method, Json params) {
+  return json::encode(
+      {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}});
+}
+
+TEST_F(CancelTest, AClientOfRpcThatLeavesEndsItsRun) {
+  listen({}, {.chat = true}, {.slots = 1, .max_queue = 4});
+  Json params = endless();
+  params.erase("stream");
+  SocketClient client = connect();
+  client.send(SocketClient::request("POST", "/rpc", rpc_body("completion.run", params)));
+  EXPECT_TRUE(eventually([this] { return open_requests() == 1; }));
+  client.close();
+  EXPECT_TRUE(eventually([this] { return open_requests() == 0; }));
+  EXPECT_EQ(runtime_->check_integrity(), "");
+}
+
+// Its thread is free for others again: the waits would take an hour.
+TEST_F(CancelTest, AClientOfRpcThatLeavesEndsItsWaits) {
+  listen({}, {.chat = true}, {.slots = 1, .max_queue = 4});
+  StepGate gate(*runtime_);
+  Json params = endless();
+  params.erase("stream");
+  const RawReply started =
+      ask_over_socket("POST", "/rpc", rpc_body("completion.start", std::move(params)));
+  const Json id = (*json::parse(started.body).value)["result"]["id"];
+  gate.wait_until_held();
+  loader_.add("slow", {.load_steps = testing::kEndlessLoad});
+  ASSERT_TRUE(runtime_->load(ModelRole::kDraft, model("slow")).ok());
+  for (const auto& [method, wait] :
+       {std::pair("completion.poll", Json{{"id", id}, {"wait_ms", api::kMaxWaitMs}}),
+        std::pair("system.status", Json{{"wait_ms", api::kMaxWaitMs}})}) {
+    SocketClient client = connect();
+    client.send(SocketClient::request("POST", "/rpc", rpc_body(method, wait)));
+    // Beside the test and the catalog the call has it.
+    EXPECT_TRUE(eventually([this] { return runtime_.use_count() == 3; })) << method;
+    client.close();
+    EXPECT_TRUE(eventually([this] { return runtime_.use_count() == 2; })) << method;
+  }
+  gate.open();
+  ASSERT_TRUE(runtime_->cancel_load(ModelRole::kDraft).ok());
+  ASSERT_TRUE(runtime_->cancel(id.get<CompletionId>()).ok());
 }
 
 }  // namespace

@@ -54,7 +54,9 @@ struct ChatOptions {
   // marks.
   bool reasoning_in_content = false;
   std::string template_values;  // further values for the template, a JSON object; empty: none
-  bool continue_last = false;   // the last message is the assistant's, and its text goes on
+  // The last message is the assistant's, and its text goes on. One that says nothing is as if not
+  // there.
+  bool continue_last = false;
   ContinuedPart continued_part = ContinuedPart::kSaidLast;
   // The content is JSON by this schema (a JSON text); empty: it is free. Where there are tools, an
   // answer is such content or calls.

@@ -16,7 +16,8 @@
 
 namespace outrider {
 
-using CompletionId = std::uint64_t;  // unique in a runtime, from 1 on
+// Unique in a runtime, and in all that share RuntimeOptions::last_id; from 1 on.
+using CompletionId = std::uint64_t;
 
 // How a completion ended before its own end.
 enum class EndedBy { kItself, kClient, kTimeout, kUnload, kShutdown };

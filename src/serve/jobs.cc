@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace outrider {
@@ -11,6 +12,12 @@ namespace {
 constexpr std::chrono::milliseconds kHeldLook{250};  // between two looks at a result that is held
 
 }  // namespace
+
+Jobs::Jobs(RuntimeShared& shared, DrafterNotes& drafters)
+    : shared_(shared),
+      drafters_(drafters),
+      last_id_(shared.options.last_id ? shared.options.last_id
+                                      : std::make_shared<std::atomic<CompletionId>>(0)) {}
 
 Status Jobs::check_room(std::size_t n) const {
   const RuntimeOptions& options = shared_.options;
@@ -28,7 +35,7 @@ Status Jobs::check_room(std::size_t n) const {
 }
 
 void Jobs::add(const JobPtr& job) {
-  job->id = next_id_;
+  job->id = ++*last_id_;
   job->added_at = Job::Clock::now();
   queue_.push_back(job);
   try {
@@ -37,7 +44,6 @@ void Jobs::add(const JobPtr& job) {
     queue_.pop_back();
     throw;
   }
-  ++next_id_;
   ++totals_.started;
   if (job->deadline) shared_.deadline_set.notify_all();
   shared_.decode_work.notify_all();
@@ -45,14 +51,7 @@ void Jobs::add(const JobPtr& job) {
 
 Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock& lock) {
   const JobPtr job = find(id);
-  if (job == nullptr) {
-    const bool started = id >= 1 && id < next_id_;
-    return not_found("there is no completion " + std::to_string(id) +
-                     (started ? " any more: its result has been handed out, or nobody polled for it"
-                                " within retention_ms (" +
-                                    std::to_string(shared_.options.retention_ms) + ")"
-                              : ": it was never started"));
-  }
+  if (job == nullptr) return unknown(id);
   const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
   if (wait_ms > 0 && !ready()) {
     ++polls_;
@@ -68,6 +67,19 @@ Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock&
   polled.result = job->result;
   known_.erase(id);
   return polled;
+}
+
+// Of an id that other runtimes may have given it cannot be told whose it was.
+Status Jobs::unknown(CompletionId id) const {
+  const std::string which = "there is no completion " + std::to_string(id);
+  if (id < 1 || id > last_id_->load()) return not_found(which + ": it was never started");
+  const std::string why =
+      ": its result has been handed out, or nobody polled for it within "
+      "retention_ms (" +
+      std::to_string(shared_.options.retention_ms) + ")";
+  if (shared_.options.last_id == nullptr) return not_found(which + " any more" + why);
+  return not_found(which + " here" + why +
+                   ", or it is another model's, or this one was closed and opened since");
 }
 
 Status Jobs::cancel(CompletionId id) {

@@ -13,10 +13,12 @@
 // end() of a running job; of one job nothing has changed then.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "serve/drafter_notes.h"
@@ -30,7 +32,7 @@ class Jobs {
   using Lock = RuntimeShared::Lock;
   using TimePoint = Job::Clock::time_point;
 
-  Jobs(RuntimeShared& shared, DrafterNotes& drafters) : shared_(shared), drafters_(drafters) {}
+  Jobs(RuntimeShared& shared, DrafterNotes& drafters);
 
   // For `n` more (>= 1). kResourceExhausted when all slots and the queue are full; kInvalidArgument
   // when they never have so much room.
@@ -90,6 +92,7 @@ class Jobs {
   // Ends what has run out of time, and forgets what nobody has fetched or holds.
   void end_due(TimePoint now);
   bool waits(const Job& job) const;
+  Status unknown(CompletionId id) const;
   void post(const Job& job, const std::vector<SaidToken>& tokens);
   void count(const Completion& completion);
 
@@ -98,7 +101,7 @@ class Jobs {
   std::deque<JobPtr> queue_;
   std::vector<JobPtr> running_;
   std::map<CompletionId, JobPtr> known_;
-  CompletionId next_id_ = 1;
+  const std::shared_ptr<std::atomic<CompletionId>> last_id_;  // not null
   RuntimeTotals totals_;
   int polls_ = 0;                    // calls of poll() that are waiting
   std::condition_variable no_poll_;  // polls_ is 0

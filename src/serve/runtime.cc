@@ -189,6 +189,11 @@ bool Runtime::has_target() const {
   return impl_->stations.current() != nullptr;
 }
 
+bool Runtime::is_idle() const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return !impl_->jobs.any();
+}
+
 bool Runtime::wait_loaded(std::int64_t wait_ms) const {
   Impl::Lock lock(impl_->shared.mutex);
   const auto done = [this] { return !impl_->models.busy() && !impl_->files.busy(); };

@@ -113,6 +113,10 @@ class Runtime {
   std::shared_ptr<const Target> target() const;
   bool has_target() const;
 
+  // Whether no completion runs or waits, on whichever target. A result that waits to be fetched
+  // does not count.
+  bool is_idle() const;
+
   // Waits until no load, of a model or a file, is being worked on; for callers with nothing else
   // to do. False when `wait` (milliseconds, negative: no limit) ran out.
   bool wait_loaded(std::int64_t wait_ms) const;

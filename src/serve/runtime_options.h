@@ -1,6 +1,7 @@
 // RuntimeOptions: what the maker of a runtime chooses.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +47,9 @@ struct RuntimeOptions {
   std::vector<AddedDrafter> drafters = {};
   static constexpr std::size_t kMaxAddedDrafters = 8;
   NowMs now_ms = {};  // of the steps; empty: the machine's clock
+  // The last id that a completion got, of all runtimes that share it: an id never names another
+  // one's completion. Null: the runtime counts by itself.
+  std::shared_ptr<std::atomic<std::uint64_t>> last_id = nullptr;
 };
 
 // What interfaces let operators set, each with its name, range and help. Static storage.

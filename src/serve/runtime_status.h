@@ -85,6 +85,8 @@ struct RuntimeTotals {
   std::int64_t finished = 0;       // in any way
   std::int64_t prompt_tokens = 0;  // evaluated
   std::int64_t cached_tokens = 0;  // reused
+  // Of the answers. Beside emitted_tokens also those of a step that failed before all of its were
+  // decided, which counts as no step.
   std::int64_t generated_tokens = 0;
   std::int64_t drafted_tokens = 0;
   std::int64_t accepted_tokens = 0;

@@ -4,15 +4,15 @@
 #include <optional>
 #include <utility>
 
+#include "api/chat_params.h"
+
 namespace outrider::http {
 namespace {
 
 using json::Json;
 
-// Of a part: what clients send back from earlier answers, or for the service's caches.
-constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache_control",
-                                               "citations"};
-constexpr api::Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart, .null_is_absent = true};
+constexpr api::Dialect kPartDialect{
+    .names = {}, .ignored = api::kIgnoredOfPart, .null_is_absent = true};
 
 std::string listed(std::span<const std::string_view> names) {
   std::string list;

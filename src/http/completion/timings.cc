@@ -12,7 +12,7 @@ double per(double numerator, double denominator) {
 
 }  // namespace
 
-Json timings_json(const Completion& c) {
+Json timings_json(const TimedCounts& c) {
   const Timings& t = c.timings;
   const double read = static_cast<double>(t.prompt_tokens_evaluated);
   const double after_first = static_cast<double>(t.predicted_after_first);
@@ -21,16 +21,24 @@ Json timings_json(const Completion& c) {
                   {"prompt_ms", t.prompt_ms},
                   {"prompt_per_token_ms", per(t.prompt_ms, read)},
                   {"prompt_per_second", per(1000.0 * read, t.prompt_ms)},
-                  {"predicted_n", c.tokens.size()},
+                  {"predicted_n", c.predicted_tokens},
                   {"predicted_ms", t.predicted_ms},
                   {"predicted_per_token_ms", per(t.predicted_ms, after_first)},
                   {"predicted_per_second", per(1000.0 * after_first, t.predicted_ms)},
                   {"first_token_ms", t.first_token_ms}};
-  if (c.speculation.drafted > 0) {
-    timings["draft_n"] = c.speculation.drafted;
-    timings["draft_n_accepted"] = c.speculation.accepted;
+  if (c.drafted > 0) {
+    timings["draft_n"] = c.drafted;
+    timings["draft_n_accepted"] = c.accepted;
   }
   return timings;
+}
+
+Json timings_json(const Completion& c) {
+  return timings_json(TimedCounts{.timings = c.timings,
+                                  .cached_tokens = c.cached_tokens,
+                                  .predicted_tokens = static_cast<std::int64_t>(c.tokens.size()),
+                                  .drafted = c.speculation.drafted,
+                                  .accepted = c.speculation.accepted});
 }
 
 }  // namespace outrider::http

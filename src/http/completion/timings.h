@@ -4,12 +4,24 @@
 // Tested by llama_form_test.cc.
 #pragma once
 
+#include <cstdint>
+
 #include "engine/request.h"
 #include "json/json.h"
 
 namespace outrider::http {
 
+// Of an answer, whole or so far.
+struct TimedCounts {
+  Timings timings;
+  std::int64_t cached_tokens = 0;     // of the prompt
+  std::int64_t predicted_tokens = 0;  // of the answer
+  std::int64_t drafted = 0;           // 0: nothing of drafts is told
+  std::int64_t accepted = 0;
+};
+
 // All are numbers: a rate of nothing is 0.
+json::Json timings_json(const TimedCounts& counts);
 json::Json timings_json(const Completion& completion);
 
 }  // namespace outrider::http

@@ -66,39 +66,56 @@ Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
   return prompts;
 }
 
-// Biases of texts as biases of their tokens, [[id, bias], ...]. What is wrong stays as it is, for
-// the strict reader of the field.
-void spell_out_biases(Json& body, const Vocabulary& vocabulary) {
+bool is_bias(const Json& value) { return api::as_logit_bias(Json::array({0, value})).has_value(); }
+
+// Whether a key is meant as a token's id. One that is none is no text of digits either: an array
+// can say that without a doubt.
+bool is_digits(const std::string& key) {
+  return !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Biases of texts as biases of their tokens, [[id, bias], ...]. Errors name the place in what the
+// client sent, which the reader of the field could not know any more. What is neither an array nor
+// an object is left to it.
+Status spell_out_biases(Json& body, const Vocabulary& vocabulary) {
+  constexpr std::string_view kPair = "a token's id or a text, and a number, or false for never";
   const Json::iterator found = body.find("logit_bias");
-  if (found == body.end() || !found->is_structured()) return;
+  if (found == body.end() || !found->is_structured()) return Status();
   Json pairs = Json::array();
-  const auto add_text = [&](const std::string& text, const Json& bias) {
+  const auto add_text = [&](const std::string& text, const Json& bias) -> Status {
     const Result<std::vector<Token>> tokens =
         vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
-    if (!tokens.ok()) return pairs.push_back({text, bias});
+    if (!tokens.ok()) return tokens.status().in_field("logit_bias");
     for (const Token token : *tokens) pairs.push_back({token, bias});
+    return Status();
   };
-  if (found->is_array()) {
-    for (const Json& pair : *found) {
-      if (pair.is_array() && pair.size() == 2 && pair[0].is_string()) {
-        add_text(pair[0].get<std::string>(), pair[1]);
-      } else {
-        pairs.push_back(pair);
+  for (Json::const_iterator it = found->begin(); it != found->end(); ++it) {
+    if (found->is_array()) {
+      const Json& pair = *it;
+      const bool is_texts = pair.is_array() && pair.size() == 2 && pair[0].is_string();
+      if (is_texts ? !is_bias(pair[1]) : !api::as_logit_bias(pair)) {
+        const std::size_t place = static_cast<std::size_t>(it - found->cbegin());
+        return wrong_value(api::item_name("logit_bias", place), api::shown(pair), kPair);
       }
+      if (!is_texts) pairs.push_back(pair);
+      if (is_texts) OUTRIDER_RETURN_IF_ERROR(add_text(pair[0].get<std::string>(), pair[1]));
+      continue;
     }
-  } else {
-    for (Json::const_iterator it = found->begin(); it != found->end(); ++it) {
-      const std::string& key = it.key();
-      const bool id = !key.empty() && key.size() <= 10 &&
-                      key.find_first_not_of("0123456789") == std::string::npos;
-      if (id) {
-        pairs.push_back({std::stoll(key), it.value()});
-      } else {
-        add_text(key, it.value());
-      }
+    const std::string& key = it.key();
+    if (!is_bias(it.value())) {
+      return wrong_value("logit_bias." + key, api::shown(it.value()), "a number or false");
+    }
+    if (const std::optional<Token> id = api::as_token_key(key)) {
+      pairs.push_back({*id, it.value()});
+    } else if (is_digits(key)) {
+      return wrong_value("logit_bias", api::shown(Json(key)),
+                         "a token's id; a text of digits is given as [[text, number]]");
+    } else {
+      OUTRIDER_RETURN_IF_ERROR(add_text(key, it.value()));
     }
   }
   *found = std::move(pairs);
+  return Status();
 }
 
 // What llama-server has and this server has not: only switched off.
@@ -170,7 +187,7 @@ Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string
 Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const Target& target,
                                   const Prompts& prompts) {
   const Vocabulary& vocabulary = target.vocabulary();
-  spell_out_biases(body, vocabulary);
+  OUTRIDER_RETURN_IF_ERROR(spell_out_biases(body, vocabulary));
   CompletionRequest request = options.defaults;
   AnswerWishes answer;
   LlamaWishes wishes;
@@ -204,9 +221,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
       asked.back().settings["timings_per_token"] = wishes.timings_per_token;
     }
   }
-  task.model = answer.model;
-  task.stream = answer.stream;
-  task.ping_s = answer.ping_s;
+  set_wishes(answer, task);
   task.form = make_llama_form(std::move(wishes), std::move(asked));
   return task;
 }

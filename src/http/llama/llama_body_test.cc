@@ -79,6 +79,24 @@ TEST_F(LlamaBodyTest, BiasesMayNameTextsWhoseTokensAllHaveThem) {
             Json::array({{{"token", 4}, {"bias", Json()}}}));
 }
 
+TEST_F(LlamaBodyTest, WhatIsWrongWithABiasIsNamedAsTheClientSentIt) {
+  start({}, {});
+  EXPECT_EQ(field_of_error("logit_bias", {{"ab", "much"}}), "logit_bias.ab");
+  EXPECT_EQ(field_of_error("logit_bias", {{"ab", 1}, {"3", true}}), "logit_bias.3");
+  const Json after_a_text = Json::array({Json::array({"abc", 1}), Json::array({"d", "much"})});
+  EXPECT_EQ(field_of_error("logit_bias", after_a_text), "logit_bias[1]");
+  EXPECT_EQ(field_of_error("logit_bias", Json::array({Json::array({"abc", 1}), 7})),
+            "logit_bias[1]");
+  for (const char* key : {"9999999999", "99999999999", "2147483648"}) {
+    const HttpReply reply =
+        post("/completion", {{"prompt", "abc"}, {"n_predict", 1}, {"logit_bias", {{key, 1}}}});
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    const std::string message = object(reply)["error"]["message"];
+    EXPECT_NE(message.find("logit_bias is '" + std::string(key) + "'"), std::string::npos)
+        << message;
+  }
+}
+
 TEST_F(LlamaBodyTest, IgnoringTheEndIsShownAsBiasesOfItsTokens) {
   start({}, {.end = 11});
   const Json answer = completed({{"prompt", "abc"}, {"n_predict", 1}, {"ignore_eos", true}});
@@ -143,7 +161,7 @@ TEST_F(LlamaBodyTest, ErrorsNameTheFieldAndWhatIsNotDoneIsRefused) {
   EXPECT_EQ(field_of_error("prompt", Json::array({Json::array(), "ab"})), "prompt[0]");
   EXPECT_EQ(field_of_error("prompt", Json::array({"ab", true})), "prompt[1]");
   EXPECT_EQ(field_of_error("n", 17), "n");
-  EXPECT_EQ(field_of_error("logit_bias", {{"ab", "much"}}), "logit_bias[0]");
+  EXPECT_EQ(field_of_error("logit_bias", "much"), "logit_bias");
   const Json with_picture = {{"prompt_string", "abc"}, {"multimodal_data", {"aGk="}}};
   EXPECT_EQ(field_of_error("prompt", with_picture, 501), "prompt.multimodal_data");
 }

@@ -24,10 +24,8 @@ double finite(double logprob) {
 }
 
 Json ranked_json(const RankedToken& token, bool after_sampler) {
-  Json bytes = Json::array();
-  for (const char c : token.text) bytes.push_back(static_cast<unsigned char>(c));
   const std::string shown = token.text.substr(0, complete_utf8_prefix(token.text));
-  Json object = {{"id", token.id}, {"token", shown}, {"bytes", std::move(bytes)}};
+  Json object = {{"id", token.id}, {"token", shown}, {"bytes", api::bytes_json(token.text)}};
   if (after_sampler) {
     object["prob"] = std::exp(token.logprob);
   } else {
@@ -214,15 +212,13 @@ class LlamaForm : public AnswerForm {
   Json timings_so_far(std::size_t i) const {
     const Said& said = said_[i];
     const PromptStats& prompt = prompts()[i];
-    Completion so_far;
-    so_far.cached_tokens = prompt.n_cached;
-    so_far.tokens.resize(static_cast<std::size_t>(said.n));
-    so_far.timings = {.prompt_ms = said.first_ms - began_ms_,
-                      .predicted_ms = now_() - said.first_ms,
-                      .first_token_ms = said.first_ms - began_ms_,
-                      .prompt_tokens_evaluated = prompt.n_tokens - prompt.n_cached,
-                      .predicted_after_first = said.n - 1};
-    return timings_json(so_far);
+    const Timings timings{.prompt_ms = said.first_ms - began_ms_,
+                          .predicted_ms = now_() - said.first_ms,
+                          .first_token_ms = said.first_ms - began_ms_,
+                          .prompt_tokens_evaluated = prompt.n_tokens - prompt.n_cached,
+                          .predicted_after_first = said.n - 1};
+    return timings_json(TimedCounts{
+        .timings = timings, .cached_tokens = prompt.n_cached, .predicted_tokens = said.n});
   }
 
   Json final_of(std::size_t i, const Answer& answer, bool streamed) const {

@@ -159,6 +159,31 @@ TEST_F(LlamaFormTest, ProgressBeginsWithWhatIsCachedAndEndsWithAll) {
   EXPECT_EQ(told.back()["total"], 3);
 }
 
+TEST_F(LlamaFormTest, TimingsOfEachTokenCountWhatHasBeenTold) {
+  LlamaWishes wishes;
+  wishes.timings_per_token = true;
+  double now_ms = 0.0;
+  const std::unique_ptr<AnswerForm> form =
+      make_llama_form(wishes, std::vector<LlamaAsked>(1), [&now_ms] { return now_ms; });
+  form->set_prompts({PromptStats{.n_tokens = 7, .n_cached = 4}});
+  Answer answer(nullptr);
+  Json last;
+  for (int i = 1; i <= 3; ++i) {
+    now_ms += 10.0;
+    std::string out;
+    form->delta(0, answer.add({{.id = 1, .text = "x"}}), out);
+    ASSERT_TRUE(out.starts_with("data: ")) << out;
+    last = (*json::parse(out.substr(6)).value)["timings"];
+    EXPECT_EQ(last["predicted_n"], i);
+  }
+  EXPECT_EQ(last["cache_n"], 4);
+  EXPECT_EQ(last["prompt_n"], 3);
+  EXPECT_EQ(last["prompt_ms"], 10.0);
+  EXPECT_EQ(last["predicted_ms"], 20.0);
+  EXPECT_EQ(last["predicted_per_token_ms"], 10.0) << "the first one belongs to the prompt";
+  EXPECT_FALSE(last.contains("draft_n"));
+}
+
 TEST_F(LlamaFormTest, ChosenFieldsAreAllThatIsSent) {
   start({}, {});
   Json asked = body();

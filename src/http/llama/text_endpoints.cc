@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/chat_params.h"
+#include "api/completion_json.h"
 #include "api/completion_params.h"
 #include "api/spelling.h"
 #include "base/utf8.h"
@@ -13,7 +13,7 @@
 #include "http/exchange/error_reply.h"
 #include "http/llama/llama_body.h"
 #include "http/llama/llama_settings.h"
-#include "http/openai/openai_body.h"
+#include "http/openai/chat_form.h"
 #include "http/openai/responses_body.h"
 #include "serve/prompt.h"
 
@@ -34,10 +34,7 @@ HttpReply with_model(ServerState& server, const HttpRequest& request, Work&& wor
 }
 
 Json piece_json(const std::string& piece) {
-  if (!first_invalid_utf8(piece)) return piece;
-  Json bytes = Json::array();
-  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-  return bytes;
+  return first_invalid_utf8(piece) ? api::bytes_json(piece) : Json(piece);
 }
 
 Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptions& /*options*/) {
@@ -95,20 +92,9 @@ Result<Json> text_of(const Json& body, const Target& target, const ServerOptions
   return Json{{"content", spelled_text(tokens, vocabulary)}};
 }
 
-// A conversation with all that a chat's body may have beside it.
-Result<CompletionRequest> read_chat(const Json& body, CompletionRequest request) {
-  AnswerWishes wishes;
-  api::JsonFields fields(body, "", &openai_dialect());
-  fields.require("messages");
-  const std::string effort = read_reasoning_effort(fields);
-  read_openai_fields(fields, wishes, request);
-  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
-  api::set_effort(request, effort);
-  return request;
-}
-
 Result<Json> prompt_of(const Json& body, const Target& target, const ServerOptions& options) {
-  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, options.defaults));
+  OUTRIDER_ASSIGN_OR_RETURN(const CompletionTask task, read_chat_task(body, options));
+  const CompletionRequest& request = task.requests.front();
   const Result<ChatPrompt> prompt = target.vocabulary().chat_prompt(request.messages, request.chat);
   if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"prompt", prompt->text}};
@@ -121,14 +107,10 @@ Result<Json> n_tokens_json(CompletionRequest& request, const Target& target, con
   return Json{{"input_tokens", prompt->n_asked}, {"object", "response.input_tokens"}};
 }
 
+// The body is read as its completion's is, so that both take the same.
+template <Result<CompletionTask> (*kRead)(Json body, const ServerOptions& options)>
 Result<Json> count_of(const Json& body, const Target& target, const ServerOptions& options) {
-  OUTRIDER_ASSIGN_OR_RETURN(CompletionRequest request, read_chat(body, options.defaults));
-  return n_tokens_json(request, target, body);
-}
-
-Result<Json> count_of_responses(const Json& body, const Target& target,
-                                const ServerOptions& options) {
-  OUTRIDER_ASSIGN_OR_RETURN(CompletionTask task, read_responses_task(body, options));
+  OUTRIDER_ASSIGN_OR_RETURN(CompletionTask task, kRead(body, options));
   return n_tokens_json(task.requests.front(), target, body);
 }
 
@@ -147,11 +129,11 @@ HttpReply apply_template(ServerState& server, const HttpRequest& request) {
 }
 
 HttpReply count_chat_tokens(ServerState& server, const HttpRequest& request) {
-  return with_model(server, request, count_of);
+  return with_model(server, request, count_of<read_chat_task>);
 }
 
 HttpReply count_response_tokens(ServerState& server, const HttpRequest& request) {
-  return with_model(server, request, count_of_responses);
+  return with_model(server, request, count_of<read_responses_task>);
 }
 
 }  // namespace outrider::http

@@ -94,5 +94,39 @@ TEST_F(TextEndpointsTest, WhatAChatMayHaveBesideItsMessagesIsTakenOrRefusedAsThe
   EXPECT_EQ(field_of_error("/apply-template", chat), "reasoning_format");
 }
 
+// Clients send the body of the chat that they are about to ask for.
+TEST_F(TextEndpointsTest, EveryBodyThatAChatTakesCanBeShownAndCounted) {
+  start({}, {.chat = true});
+  const Json function = {{"type", "function"}, {"function", {{"name", "look"}}}};
+  const Json other = {{"type", "web_search"}};
+  const Json bodies =
+      Json::array({Json::object(),
+                   {{"logprobs", true}},
+                   {{"logprobs", true}, {"top_logprobs", 2}},
+                   {{"logprobs", false}, {"top_logprobs", 2}},
+                   {{"tools", Json::array({function, other})}},
+                   {{"tools", Json::array({other})}},
+                   {{"tools", Json::array({other})}, {"tool_choice", "auto"}},
+                   {{"verbosity", "low"}},
+                   {{"n", 2}, {"stream", true}, {"stream_options", {{"include_usage", true}}}},
+                   {{"reasoning_effort", "low"}, {"continue_final_message", false}},
+                   {{"user", "someone"}, {"store", true}, {"metadata", Json::object()}}});
+  for (Json body : bodies) {
+    body["messages"] = Json::array({{{"role", "user"}, {"content", "abc"}}});
+    body["max_tokens"] = 1;
+    EXPECT_EQ(post("/v1/chat/completions", body).status, 200) << body;
+    for (const char* path : {"/apply-template", "/v1/chat/completions/input_tokens"}) {
+      const HttpReply reply = post(path, body);
+      EXPECT_EQ(reply.status, 200) << path << ": " << body << "\n" << reply.body;
+    }
+  }
+  Json refused = {{"tools", Json::array({other})}, {"tool_choice", "required"}};
+  refused["messages"] = Json::array({{{"role", "user"}, {"content", "abc"}}});
+  for (const char* path :
+       {"/v1/chat/completions", "/apply-template", "/v1/chat/completions/input_tokens"}) {
+    EXPECT_EQ(field_of_error(path, refused), "tool_choice") << path;
+  }
+}
+
 }  // namespace
 }  // namespace outrider::http

@@ -17,11 +17,6 @@ namespace {
 
 using json::Json;
 
-Json ratio(std::int64_t part, std::int64_t whole) {
-  if (whole <= 0) return {};
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
-
 Json points_json(const std::vector<CostPoint>& points) {
   Json list = Json::array();
   for (const CostPoint& point : points) {
@@ -77,8 +72,8 @@ HttpReply speculation(ServerState& server, const HttpRequest& request) {
                      {"drafted", status.drafted_tokens},
                      {"accepted", status.accepted_tokens},
                      {"emitted", status.emitted_tokens},
-                     {"tokens_per_step", ratio(status.emitted_tokens, status.steps)},
-                     {"acceptance_rate", ratio(status.accepted_tokens, status.drafted_tokens)},
+                     {"tokens_per_step", api::ratio(status.emitted_tokens, status.steps)},
+                     {"acceptance_rate", api::ratio(status.accepted_tokens, status.drafted_tokens)},
                      {"drafters", std::move(drafters)}});
 }
 

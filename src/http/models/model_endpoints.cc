@@ -124,8 +124,12 @@ HttpReply rpc(ServerState& server, const HttpRequest& request) {
   if (!name.empty() && !server.catalog().status_of(name)) return no_such_model(name);
   Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, name);
   if (!runtime.ok()) return model_error_reply(runtime.status());
-  api::Service service(**runtime, server.options().allow_files);
+  // A server that is being stopped lets what runs go on for a while (--drain), as it does at all
+  // endpoints, and then ends it by the runtime.
+  const auto has_gone = [&request] { return request.gone && request.gone(); };
+  api::Service service(**runtime, server.options().allow_files, has_gone);
   HttpReply reply{.body = service.call(request.body)};
+  if (has_gone()) return error_reply(kClientGone, "the client has gone");
   if (reply.body.empty()) reply.status = 204;
   return reply;
 }

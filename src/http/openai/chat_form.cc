@@ -127,10 +127,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   check_tools_left(fields, task.ignored_tools, request);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   api::set_effort(request, effort);
-  task.model = wishes.model;
-  task.stream = wishes.stream;
-  task.with_given = wishes.with_given;
-  task.ping_s = wishes.ping_s;
+  set_wishes(wishes, task);
   task.set_requests(request, wishes.n);
   task.form = std::make_unique<ChatForm>(wishes);
   return task;

@@ -129,6 +129,13 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   fields.take(inner.finish());
 }
 
+void set_wishes(const AnswerWishes& wishes, CompletionTask& task) {
+  task.model = wishes.model;
+  task.stream = wishes.stream;
+  task.with_given = wishes.with_given;
+  task.ping_s = wishes.ping_s;
+}
+
 void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request) {
   bool new_answer = true;
   fields.boolean("add_generation_prompt", new_answer);
@@ -231,7 +238,9 @@ void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, Completio
 void refuse_adapters(api::JsonFields& fields) {
   const Json* lora = fields.any("lora");
   if (lora == nullptr || (lora->is_array() && lora->empty())) return;
-  fields.fail("lora", "lora is not supported in a request: adapters are given with the model");
+  fields.fail("lora",
+              "lora is not supported: a model is served as its file is; merge the adapter into the "
+              "file (llama.cpp's llama-export-lora)");
 }
 
 void unify_logprobs(Json& body) {

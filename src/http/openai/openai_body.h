@@ -37,6 +37,8 @@ struct AnswerWishes {
 const api::Dialect& openai_dialect();
 
 void read_wishes(api::JsonFields& fields, AnswerWishes& wishes);
+// What of them the task carries out; the rest is its form's.
+void set_wishes(const AnswerWishes& wishes, CompletionTask& task);
 
 // Whether the last message goes on, as with llama-server: where it is the assistant's, unless
 // "continue_final_message" is false; "content" or "reasoning_content" there is what of it goes on.

@@ -123,11 +123,14 @@ TEST(OpenAiBody, OnlyTextIsAnswered) {
 // llama-server's clients send them.
 TEST(OpenAiBody, ReasoningFormatsBudgetsAndAdaptersAreDoneOrRefusedByName) {
   CompletionRequest request;
-  const auto error_of = [&request](const Json& body) {
+  std::string message;  // of the last error
+  const auto error_of = [&request, &message](const Json& body) {
     api::JsonFields fields(body, "", &openai_dialect());
     AnswerWishes wishes;
     read_openai_fields(fields, wishes, request);
-    return fields.finish().field();
+    const Status status = fields.finish();
+    message = status.message();
+    return status.field();
   };
   EXPECT_EQ(error_of(Json::object()), "");
   EXPECT_FALSE(request.chat.reasoning_in_content);
@@ -141,6 +144,8 @@ TEST(OpenAiBody, ReasoningFormatsBudgetsAndAdaptersAreDoneOrRefusedByName) {
   EXPECT_EQ(error_of({{"lora", Json::array()}}), "");
   EXPECT_EQ(error_of({{"lora", Json::array({{{"id", 0}, {"scale", 1}}})}}), "lora");
   EXPECT_EQ(error_of({{"lora", 5}}), "lora");
+  EXPECT_NE(message.find("merge the adapter"), std::string::npos)
+      << "what can be done: " << message;
   for (const char* budget : {"thinking_budget_tokens", "reasoning_budget_tokens"}) {
     EXPECT_EQ(error_of({{budget, -1}}), "");
     EXPECT_EQ(error_of({{budget, Json()}}), "");

@@ -129,9 +129,7 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
     OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), wishes.n));
     task.set_requests(request, wishes.n);
   }
-  task.model = wishes.model;
-  task.stream = wishes.stream;
-  task.ping_s = wishes.ping_s;
+  set_wishes(wishes, task);
   task.form = std::make_unique<TextForm>(wishes);
   return task;
 }

@@ -211,6 +211,15 @@ Result<ChatGrammar> whole_grammar(const Conversation& c, const common_chat_param
   return grammar;
 }
 
+// Whether the message that is to go on has nothing that could. llama-common then writes neither it
+// nor what begins an answer (docs/bugs.md), and the model says its header itself.
+bool goes_on_from_nothing(const std::vector<ChatMessage>& messages, const ChatOptions& options) {
+  if (!options.continue_last || messages.empty()) return false;
+  const ChatMessage& last = messages.back();
+  return last.role == "assistant" && last.content.empty() && last.reasoning.empty() &&
+         last.tool_calls.empty();
+}
+
 }  // namespace
 
 ChatTemplate::ChatTemplate(const llama_model* model) : model_(model) {}
@@ -261,6 +270,16 @@ std::map<std::string, bool> ChatTemplate::caps() const {
 
 Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options) const {
+  if (goes_on_from_nothing(messages, options)) {
+    if (messages.size() == 1) {
+      return invalid_argument(
+                 "the only message says nothing: there is nothing to answer or to go on with")
+          .about("messages");
+    }
+    ChatOptions begins = options;
+    begins.continue_last = false;
+    return prompt({messages.begin(), messages.end() - 1}, begins);
+  }
   Result<ChatPrompt> made = prompt_as_given(messages, options);
   const Status refusal = made.status();
   if (refusal.code() != StatusCode::kInvalidArgument || refusal.field() != "messages") return made;

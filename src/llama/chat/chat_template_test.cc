@@ -210,6 +210,42 @@ TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {
   EXPECT_EQ(vocabulary("Qwen-Qwen3-0.6B").chat_prompt(kHello, {})->reader->given().content, "");
 }
 
+TEST_F(ChatTemplateTest, ALastMessageThatSaysNothingIsAsIfItWereNotThere) {
+  ChatOptions options;
+  options.continue_last = true;
+  const ChatMessage nothing{.role = "assistant", .content = ""};
+  for (const char* name : {"Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "google-gemma-2-2b-it"}) {
+    const LlamaVocabulary& v = vocabulary(name);
+    for (const bool with_tools : {false, true}) {
+      options.tools = with_tools ? testing::chat_answer_tools() : std::vector<ChatTool>();
+      ChatOptions begins = options;
+      begins.continue_last = false;
+      const Result<ChatPrompt> without = v.chat_prompt(kHello, begins);
+      ASSERT_TRUE(without.ok()) << name << ": " << without.status().message();
+      for (const ContinuedPart part :
+           {ContinuedPart::kSaidLast, ContinuedPart::kContent, ContinuedPart::kReasoning}) {
+        options.continued_part = part;
+        const Result<ChatPrompt> made = v.chat_prompt({kHello[0], nothing}, options);
+        ASSERT_TRUE(made.ok()) << name << ": " << made.status().message();
+        EXPECT_EQ(made->text, without->text) << name;
+        EXPECT_EQ(made->reader->given().content, "") << name;
+        EXPECT_EQ(made->reader->read("Yes.", true).content, "Yes.") << name;
+      }
+    }
+  }
+}
+
+TEST_F(ChatTemplateTest, WhereNothingElseIsLeftTheErrorNamesTheMessages) {
+  ChatOptions options;
+  options.continue_last = true;
+  const Status refused = vocabulary("Qwen-Qwen3-0.6B")
+                             .chat_prompt({{.role = "assistant", .content = ""}}, options)
+                             .status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.field(), "messages");
+  EXPECT_EQ(refused.message().find("the only message says nothing"), 0U) << refused.message();
+}
+
 TEST_F(ChatTemplateTest, ThePartThatGoesOnMayBeNamed) {
   ChatOptions options;
   options.continue_last = true;
