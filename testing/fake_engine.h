@@ -30,6 +30,20 @@ inline Capabilities capabilities(std::int32_t n_sequences = 3, std::int32_t n_ct
           .max_width = 16};
 }
 
+// An engine on the hand-written model, whose texts follow from `model_seed`.
+struct EngineOnFake {
+  explicit EngineOnFake(std::uint64_t model_seed, std::vector<Drafter*> drafters = {},
+                        const Capabilities& caps = capabilities())
+      : rows(random_rows(kVocab, model_seed, 3.0f)),
+        target(caps, rows),
+        engine(target, vocabulary, std::move(drafters)) {}
+
+  RowFunction rows;
+  FakeModel target;
+  FakeVocabulary vocabulary{kVocab};
+  Engine engine;
+};
+
 inline Request request(std::vector<Token> prompt, float temperature, std::uint64_t seed,
                        std::int32_t max_tokens, std::int32_t width) {
   Request r;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the files exist which documents and comments name.
+"""Checks that the files and commits exist which documents and comments name.
 
 Read are Markdown files (the root's, docs/ and node/) and the comments of C and C++. What counts as
 a name:
@@ -10,6 +10,9 @@ a name:
     Some file of the tree has that name, in whatever folder;
   - a link of Markdown to a file: it exists, from the folder of the page.
 
+The commits that COMMITTED names are of this repository's history. That is passed over where the
+checkout has not all of it, and where it has none of them: a copy that begins anew.
+
 A * stands for anything: `simd_*.h`. Not ours, and therefore free: what has a hyphen (no file of ours
 in C or C++ does), headers of third parties, and the few names of ELSEWHERE.
 
@@ -17,10 +20,12 @@ Usage: check_names.py [ROOT]. Exit 0: clean, 1: names of what does not exist, as
 2: wrong usage. Tested by check_names_test.py.
 """
 
+import bisect
 import fnmatch
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -33,14 +38,36 @@ NOT_OURS = {".git", "build", *check_layers.NOT_OURS}
 # Of llama.cpp, and one of GCC.
 ELSEWHERE = {"common.h", "speculative.h", "convert_lora_to_gguf.py", "libgomp_g.h"}
 
+COMMITTED = ("docs/benchmarks.md", "docs/reliability.md")
+COMMITS_ELSEWHERE = {"8337e4cd"}  # of ik_llama.cpp, which the kernels are measured beside
+
 PATH = re.compile(r"(?<![\w./:*~<-])[\w.-]+(?:/[\w.*-]+)+")
 FILE = re.compile(r"(?<![\w./:*<-])[\w.*/-]*[\w*]\.(?:h|cc|c|py|js|mjs|cmake|sh)(?![\w/-]|\.\w)")
 QUOTED = re.compile(r"`([^`]+)`")
+# A number alone, or letters alone, may be something else.
+COMMIT = re.compile(r"(?<![\w./-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
 def is_third_party(name):
     return any(pattern.search(name) for pattern in check_layers.THIRD_PARTY.values())
+
+
+def commits_of(root):
+    """The names of all commits up to the checkout's, sorted; none where it is no full clone."""
+    def git(*arguments):
+        try:
+            done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True)
+        except OSError:
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    top = git("rev-parse", "--show-toplevel")
+    if not top or not os.path.samefile(top, root):
+        return []
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        return []
+    return sorted(git("rev-list", "HEAD").split())
 
 
 def comments(text):
@@ -81,6 +108,23 @@ class Checker:
             return False
         return not fnmatch.filter(self.names, base)
 
+    def check_commits(self):
+        commits = commits_of(self.root)
+        named = []
+        for name in COMMITTED if commits else ():
+            path = self.root / name
+            lines = path.read_text().splitlines() if path.exists() else []
+            named += [(path, number, word) for number, line in enumerate(lines, start=1)
+                      for word in COMMIT.findall(line) if word not in COMMITS_ELSEWHERE]
+        gone = []
+        for one in named:
+            at = bisect.bisect_left(commits, one[2])
+            if at == len(commits) or not commits[at].startswith(one[2]):
+                gone.append(one)
+        if len(gone) < len(named):
+            for one in gone:
+                self.complain(*one)
+
     def complain(self, path, number, name):
         error = (f"{path.relative_to(self.root).as_posix()}:{number}: names {name}, which does not "
                  "exist")
@@ -115,6 +159,7 @@ class Checker:
                 self.check_document(path)
         for path in check_layers.source_files(self.root, SOURCE_FOLDERS, check_layers.SUFFIXES):
             self.check_comments(path)
+        self.check_commits()
         return not self.errors
 
 

@@ -4,6 +4,7 @@
 import contextlib
 import io
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -80,6 +81,42 @@ class CheckNames(unittest.TestCase):
     def test_what_tools_make_does_not_count(self):
         self.write("build/gone.h", "")
         self.assert_found("docs/a.md", "`gone.h`\n", [(1, "gone.h")])
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments],
+                              cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self):
+        self.git("commit", "-q", "--allow-empty", "-m", "a")
+        # One that is a number alone would not be seen as a commit.
+        while not check_names.COMMIT.fullmatch(self.git("rev-parse", "--short=10", "HEAD")):
+            self.git("commit", "-q", "--allow-empty", "-m", "again")
+        return self.git("rev-parse", "--short=10", "HEAD")
+
+    def test_commits_that_benchmarks_name_are_in_the_history(self):
+        self.git("init", "-q")
+        first = self.commit()
+        last = self.commit()
+        gone = "0123abc"
+        text = f"On {first} and ({last}), 1234567 tokens, deadbeef, ik_llama.cpp 8337e4cd\n"
+        self.assert_found("docs/benchmarks.md", text, [])
+        self.assert_found("docs/benchmarks.md", text + f"as of {gone}:\n", [(2, gone)])
+        self.write("docs/benchmarks.md", "")
+        self.assert_found("docs/a.md", f"as of {gone}\n", [])
+
+    def test_commits_are_passed_over_without_their_history(self):
+        text = "On 0123abc and fedc987.\n"
+        self.assert_found("docs/benchmarks.md", text, [])
+        self.git("init", "-q")
+        self.commit()
+        self.assert_found("docs/benchmarks.md", text, [])
+        whole = self.commit()
+        text = f"On {whole} and fedc987.\n"
+        self.assert_found("docs/benchmarks.md", text, [(1, "fedc987")])
+        shallow = self.root / "build/shallow"  # the checker passes over build/
+        self.git("clone", "-q", "--depth=1", f"file://{self.root}", str(shallow))
+        self.root = shallow
+        self.assert_found("docs/benchmarks.md", text, [])
 
     def test_the_command_fails_on_such_a_name_and_on_wrong_usage(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):

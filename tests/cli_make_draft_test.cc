@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/widen.h"
 #include "tests/cli_process.h"
 
 namespace outrider::testing {
@@ -15,13 +16,11 @@ namespace {
 using json::Json;
 
 // What it needs beside the files: a sample of a few tokens, and one candidate of each kind.
-CliCall make_call(const CliFolder& folder, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"make-draft", cli_models().target,
-                                        "-c",         "2048",
-                                        "-n",         "48",
-                                        "--types",    "q4_0",
-                                        "--measure",  "0",
-                                        "-o",         folder.path("made.gguf")};
+CliCall make_call(const CliFolder& folder, const std::vector<std::string>& more,
+                  const std::string& target = cli_models().target) {
+  std::vector<std::string> arguments = {"make-draft", target, "-c",      "2048",
+                                        "-n",         "48",   "--types", "q4_0",
+                                        "--measure",  "0",    "-o",      folder.path("made.gguf")};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return cli_models().folder.call(arguments);
 }
@@ -32,6 +31,18 @@ std::size_t entries(const CliFolder& folder) {
     n += entry.is_regular_file() ? 1 : 0;
   }
   return n;
+}
+
+// The draft alone is left where one pays, else nothing. Which it is depends on what passes of so
+// small models happen to take.
+void expect_file_when_one_pays(const CliFolder& folder, const CliResult& result) {
+  const bool pays = result.exit_code == 0;
+  EXPECT_EQ(std::filesystem::exists(folder.path("made.gguf")), pays);
+  EXPECT_EQ(result.object()["output"].is_null(), !pays);
+  EXPECT_EQ(entries(folder), pays ? 1U : 0U) << "something was left behind";
+  if (!pays) {
+    EXPECT_NE(result.err.find("pays"), std::string::npos) << result.err;
+  }
 }
 
 TEST(CliMakeDraft, TheObjectTellsAllCandidatesAndTheFileIsThereWhenOnePays) {
@@ -47,14 +58,39 @@ TEST(CliMakeDraft, TheObjectTellsAllCandidatesAndTheFileIsThereWhenOnePays) {
     EXPECT_GT(candidate["predicted"]["speedup"], 0.0);
     EXPECT_TRUE(candidate["measured"].is_null());
   }
-  // Which it is depends on what passes of so small a model happen to take.
-  const bool pays = result.exit_code == 0;
-  EXPECT_EQ(std::filesystem::exists(folder.path("made.gguf")), pays);
-  EXPECT_EQ(object["output"].is_null(), !pays);
-  EXPECT_EQ(entries(folder), pays ? 1U : 0U) << "something was left behind";
-  if (!pays) {
-    EXPECT_NE(result.err.find("pays"), std::string::npos) << result.err;
+  expect_file_when_one_pays(folder, result);
+}
+
+// As in README.md. A target that costs 64 times its source and says the same, so that a draft is
+// expected to pay, and is measured, on any machine that is not far too busy.
+TEST(CliMakeDraft, OneThatIsMadeOfASmallerModelIsMeasuredBeforeItIsWritten) {
+  const CliFolder models;
+  const std::string source = cli_models().target;
+  const Status widened = widen_gguf(source, models.path("wide.gguf"), 8);
+  ASSERT_TRUE(widened.ok()) << widened.message();
+  const CliFolder folder;
+  const CliResult result = run_cli(make_call(folder,
+                                             {"--json", "--from", source, "--measure", "1", "-n",
+                                              "16", "--leave-out", "0", "--vocabulary", "0"},
+                                             models.path("wide.gguf")));
+  ASSERT_TRUE(result.exit_code == 0 || result.exit_code == 1) << result.err;
+  const Json object = result.object();
+  EXPECT_EQ(object["source"], source);
+  int measured = 0;
+  bool expected = false;
+  bool pays = false;
+  for (const Json& candidate : object["candidates"]) {
+    ASSERT_FALSE(candidate.contains("error")) << candidate;
+    expected = expected || candidate["predicted"]["speedup"] > 1.0;
+    if (candidate["measured"].is_null()) continue;
+    ++measured;
+    EXPECT_GT(candidate["measured"]["speedup"], 0.0);
+    EXPECT_EQ(candidate["measured"]["identical"], true);
+    pays = candidate["measured"]["speedup"] > 1.0;
   }
+  EXPECT_EQ(measured, expected ? 1 : 0) << object["candidates"];
+  EXPECT_EQ(result.exit_code, pays ? 0 : 1) << result.err;
+  expect_file_when_one_pays(folder, result);
 }
 
 TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {

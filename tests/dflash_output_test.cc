@@ -51,7 +51,10 @@ struct Opened : testing::HeadPair {
     write_head(lag, with, how.many_positions);
     if (!how.cache_type.empty()) options.cache_type_k = options.cache_type_v = how.cache_type;
     target = open(options);
-    open_head();
+    head = open_head(&llama::open_dflash);
+    if (!head) return;
+    guess_with(std::make_unique<BlockDrafter>(*head, vocabulary().size(), is_end()),
+               [this] { return head->check_integrity(); });
   }
 
   void write_head(const TinyLagOptions& lag, const TinyDflashOptions& with, bool many_positions) {
@@ -69,25 +72,6 @@ struct Opened : testing::HeadPair {
   }
 
   ~Opened() { drafter.reset(); }  // it guesses with the head
-
-  void open_head() {
-    const Result<llama::HeadFile> file = llama::read_head_file(options.head);
-    ASSERT_TRUE(file.ok()) << file.status().message();
-    ModelOptions of_head = options;
-    of_head.path = options.head;
-    Result<std::unique_ptr<llama::LlamaBlockModel>> opened =
-        llama::open_dflash(*file, of_head, *target.model, {});
-    ASSERT_TRUE(opened.ok()) << opened.status().message();
-    head = std::move(*opened);
-    auto made = std::make_unique<BlockDrafter>(*head, vocabulary().size(), [this](Token t) {
-      return vocabulary().is_end_of_generation(t);
-    });
-    check_head = [this, &own = *made] {
-      const std::string wrong = head->check_integrity();
-      return wrong.empty() ? own.check_integrity() : wrong;
-    };
-    drafter = std::move(made);
-  }
 
   std::unique_ptr<llama::LlamaBlockModel> head;
 };

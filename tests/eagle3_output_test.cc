@@ -32,33 +32,17 @@ struct Opened : testing::HeadPair {
     EXPECT_TRUE(testing::write_tiny_lag(options.path, lag).ok());
     EXPECT_TRUE(testing::write_tiny_eagle3(options.head, lag, with).ok());
     target = open(options);
-    open_head();
+    head = open_head(&llama::open_eagle3);
+    if (!head) return;
+    EXPECT_EQ(head->capabilities().rollback, Rollback::kAny)
+        << head->capabilities().rollback_reason;
+    const HeadOptions how{.name = kEagle3Kind.name, .window = 512, .reads_first = false};
+    guess_with(std::make_unique<DraftModelDrafter>(*head, vocabulary().size(), is_end(),
+                                                   /*learns=*/true, how),
+               [this] { return head->check_integrity(); });
   }
 
   ~Opened() { drafter.reset(); }  // it guesses with the head
-
-  void open_head() {
-    const Result<llama::HeadFile> file = llama::read_head_file(options.head);
-    ASSERT_TRUE(file.ok()) << file.status().message();
-    ModelOptions of_head = options;
-    of_head.path = options.head;
-    Result<std::unique_ptr<llama::LlamaModel>> opened =
-        llama::open_eagle3(*file, of_head, *target.model, {});
-    ASSERT_TRUE(opened.ok()) << opened.status().message();
-    head = std::move(*opened);
-    EXPECT_EQ(head->capabilities().rollback, Rollback::kAny)
-        << head->capabilities().rollback_reason;
-    auto made = std::make_unique<DraftModelDrafter>(
-        *head, vocabulary().size(),
-        [this](Token t) { return vocabulary().is_end_of_generation(t); },
-        /*learns=*/true,
-        HeadOptions{.name = kEagle3Kind.name, .window = 512, .reads_first = false});
-    check_head = [this, &own = *made] {
-      const std::string wrong = head->check_integrity();
-      return wrong.empty() ? own.check_integrity() : wrong;
-    };
-    drafter = std::move(made);
-  }
 
   std::unique_ptr<llama::LlamaModel> head;
 };

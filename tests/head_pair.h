@@ -2,12 +2,16 @@
 // EAGLE-3 and DFlash say how theirs is opened, and which files they try.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "draft/base/drafter.h"
+#include "llama/open_head.h"
 #include "llama/open_target.h"
 #include "testing/llama_heads.h"
 #include "testing/tiny_dir.h"
@@ -23,6 +27,35 @@ struct HeadPair {
   static llama::OpenedTarget open(const ModelOptions& options);
 
   const Vocabulary& vocabulary() const { return target.file->text_vocabulary(); }
+  std::function<bool(Token)> is_end() const {
+    return [this](Token token) { return vocabulary().is_end_of_generation(token); };
+  }
+
+  // The model of the head in options.head, opened beside the target by `opener`, one of
+  // llama/open_head.h. A failure of the test, and null, when it cannot be.
+  template <typename Model>
+  std::unique_ptr<Model> open_head(Result<std::unique_ptr<Model>> (*opener)(
+      const llama::HeadFile&, const ModelOptions&, const llama::LlamaModel&, const LoadHooks&)) {
+    const Result<llama::HeadFile> file = llama::read_head_file(options.head);
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    if (!file.ok()) return nullptr;
+    ModelOptions of_head = options;
+    of_head.path = options.head;
+    Result<std::unique_ptr<Model>> opened = opener(*file, of_head, *target.model, {});
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return opened.ok() ? std::move(*opened) : nullptr;
+  }
+
+  // `made` is what guesses; `check_models` tells what is wrong with the models that it runs.
+  template <typename Made>
+  void guess_with(std::unique_ptr<Made> made, std::function<std::string()> check_models) {
+    check_head = [models = std::move(check_models), &own = *made] {
+      const std::string wrong = models();
+      return wrong.empty() ? own.check_integrity() : wrong;
+    };
+    drafter = std::move(made);
+  }
+
   // Integrity of the target, then of the head and its drafter.
   std::string check() const;
   Completion run(const RunOptions& options, bool speculative);
@@ -30,7 +63,7 @@ struct HeadPair {
   TempDir dir;
   ModelOptions options;                     // of target.gguf in `dir`
   llama::OpenedTarget target;               // set by whoever writes the file
-  std::unique_ptr<Drafter> drafter;         // likewise; null: there is none
+  std::unique_ptr<Drafter> drafter;         // guess_with()'s; null: there is none
   std::function<std::string()> check_head;  // likewise
 };
 

@@ -33,20 +33,21 @@ struct Opened : testing::HeadPair {
     }
     if (layers.size() > 1) chain.emplace(layers);
     LanguageModel& head = chain ? static_cast<LanguageModel&>(*chain) : *layers[0];
-    auto made = std::make_unique<DraftModelDrafter>(
-        head, vocabulary().size(), [this](Token t) { return vocabulary().is_end_of_generation(t); },
-        /*learns=*/true, HeadOptions{.name = kMtpKind.name});
-    check_head = [this, &own = *made] {
-      std::string wrong = chain ? chain->check_integrity() : "";
-      for (const std::unique_ptr<llama::LlamaModel>& layer : target.prediction) {
-        if (wrong.empty()) wrong = layer->check_integrity();
-      }
-      return wrong.empty() ? own.check_integrity() : wrong;
-    };
-    drafter = std::move(made);
+    guess_with(
+        std::make_unique<DraftModelDrafter>(head, vocabulary().size(), is_end(),
+                                            /*learns=*/true, HeadOptions{.name = kMtpKind.name}),
+        [this] { return check_layers(); });
   }
 
   ~Opened() { drafter.reset(); }  // it guesses with the chain
+
+  std::string check_layers() const {
+    std::string wrong = chain ? chain->check_integrity() : "";
+    for (const std::unique_ptr<llama::LlamaModel>& layer : target.prediction) {
+      if (wrong.empty()) wrong = layer->check_integrity();
+    }
+    return wrong;
+  }
 
   std::optional<HeadChain> chain;
 };

@@ -10,12 +10,15 @@
 #include "base/random.h"
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
+#include "testing/random_request.h"
 #include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 
 namespace outrider {
 namespace {
+
+using testing::small_options;
 
 constexpr std::uint32_t kRequests = testing::kSanitized ? 24 : 120;
 
@@ -36,22 +39,12 @@ class LlamaRuntime : public ::testing::Test {
   std::string target() const { return dir_.file("target.gguf"); }
   std::string draft() const { return dir_.file("draft.gguf"); }
 
-  static ModelOptions model(const std::string& path) {
-    ModelOptions o;
-    o.path = path;
-    o.n_ctx = 256;
-    o.n_batch = 64;
-    o.n_threads = 1;
-    o.widest = 8;
-    return o;
-  }
-
   std::unique_ptr<Runtime> make(const RuntimeOptions& options, bool with_draft) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
     EXPECT_TRUE(made.ok());
-    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(target())).ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kTarget, small_options(target())).ok());
     if (with_draft) {
-      EXPECT_TRUE((*made)->load(ModelRole::kDraft, model(draft())).ok());
+      EXPECT_TRUE((*made)->load(ModelRole::kDraft, small_options(draft())).ok());
     }
     EXPECT_TRUE((*made)->wait_loaded(-1));
     const RuntimeStatus status = (*made)->status();
@@ -64,22 +57,13 @@ class LlamaRuntime : public ::testing::Test {
   LlamaLoader loader_;
 };
 
-// The i-th request of a seed: beginnings are shared, options vary.
 CompletionRequest request(std::uint64_t seed, std::uint32_t i) {
+  CompletionRequest r = testing::random_request(
+      seed, i,
+      {"You are a helpful assistant that answers in one sentence. ",
+       "You are a helpful assistant that answers in one sentence. The sky is blue because ",
+       "Once ", std::string(120, 'x') + " long prompt "});
   const NoiseKey key = noise_key(seed, i);
-  const std::vector<std::string> beginnings = {
-      "You are a helpful assistant that answers in one sentence. ",
-      "You are a helpful assistant that answers in one sentence. The sky is blue because ", "Once ",
-      std::string(120, 'x') + " long prompt "};
-  CompletionRequest r;
-  r.prompt.emplace_back(beginnings[noise_bits(key, 0) % beginnings.size()] +
-                        std::to_string(noise_bits(key, 1) % 7));
-  r.seed = i;
-  r.max_tokens = 4 + static_cast<std::int32_t>(noise_bits(key, 2) % 40);
-  r.sampling.temperature = static_cast<float>(noise_bits(key, 3) % 3) * 0.6f;
-  if (noise_bits(key, 4) % 3 == 0) r.sampling.repeat_penalty = 1.2f;
-  if (noise_bits(key, 5) % 3 == 0) r.stop = {"e", "12"};
-  if (noise_bits(key, 6) % 5 == 0) r.sampling.grammar = "root ::= [a-z ]+";
   r.width = 2 + static_cast<std::int32_t>(noise_bits(key, 7) % 6);
   r.draft.branches = 1 + static_cast<std::int32_t>(noise_bits(key, 8) % 3);
   r.speculative = noise_bits(key, 9) % 4 != 0;
@@ -141,7 +125,8 @@ TEST_F(LlamaRuntime, LoadingIsCancelledAtEveryStage) {
   };
   for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
     for (const double stage : {0.0, 0.01, 0.1, 0.3, 0.5, 0.6, 0.8, 1.0}) {
-      ASSERT_TRUE(runtime->load(role, model(role == ModelRole::kTarget ? target() : draft())).ok());
+      ASSERT_TRUE(
+          runtime->load(role, small_options(role == ModelRole::kTarget ? target() : draft())).ok());
       for (ModelStatus s = status_of(role); s.state == ModelState::kLoading && s.progress < stage;
            s = status_of(role)) {
         std::this_thread::yield();
@@ -161,7 +146,7 @@ TEST_F(LlamaRuntime, FilesThatAreNoModelLeaveTheTargetServing) {
   testing::write_bytes(dir_.file("junk.gguf"), "GGUF and then nothing of use");
   for (const std::string& path : {dir_.file("junk.gguf"), dir_.file("missing.gguf"), dir_.path()}) {
     for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
-      ASSERT_TRUE(runtime->load(role, model(path)).ok());
+      ASSERT_TRUE(runtime->load(role, small_options(path)).ok());
       ASSERT_TRUE(runtime->wait_loaded(-1));
       const RuntimeStatus s = runtime->status();
       const ModelStatus& status = role == ModelRole::kTarget ? s.target : s.draft;

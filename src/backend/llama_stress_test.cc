@@ -19,6 +19,7 @@
 #include "serve/runtime.h"
 #include "testing/chi_square.h"
 #include "testing/pace.h"
+#include "testing/random_request.h"
 #include "testing/sanitized.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"
@@ -28,38 +29,17 @@
 namespace outrider {
 namespace {
 
+using testing::small_options;
+
 constexpr int kThreads = 16;
 constexpr int kRequests = testing::kSanitized ? 160 : 1000;
 constexpr int kRequestsAChange = 4;   // of the drafters
 constexpr std::uint32_t kTexts = 32;  // different ones; each is asked for many times
 
-ModelOptions model(const std::string& path) {
-  ModelOptions o;
-  o.path = path;
-  o.n_ctx = 256;
-  o.n_batch = 64;
-  o.n_threads = 1;
-  o.widest = 8;
-  return o;
-}
-
-// The i-th text of a seed: beginnings are shared, and repeat themselves so that there is something
-// to look up.
+// The i-th text of a seed: beginnings repeat themselves so that there is something to look up.
 CompletionRequest text_request(std::uint64_t seed, std::uint32_t i) {
-  const NoiseKey key = noise_key(seed, i);
-  const std::vector<std::string> beginnings = {"one two three one two three one two ", "Once ",
-                                               std::string(90, 'x') + " "};
-  CompletionRequest r;
-  r.prompt.emplace_back(beginnings[noise_bits(key, 0) % beginnings.size()] +
-                        std::to_string(noise_bits(key, 1) % 5));
-  r.seed = i;
-  r.max_tokens = 1 + static_cast<std::int32_t>(noise_bits(key, 2) % 40);
-  r.sampling.temperature = static_cast<float>(noise_bits(key, 3) % 3) * 0.6f;
-  if (noise_bits(key, 4) % 3 == 0) r.sampling.repeat_penalty = 1.2f;
-  if (noise_bits(key, 5) % 4 == 0) r.stop = {"e", "12"};
-  if (noise_bits(key, 6) % 6 == 0) r.sampling.grammar = "root ::= [a-z ]+";
-  r.speculative = false;
-  return r;
+  return testing::random_request(
+      seed, i, {"one two three one two three one two ", "Once ", std::string(90, 'x') + " "});
 }
 
 class LlamaStress : public ::testing::Test {
@@ -71,7 +51,7 @@ class LlamaStress : public ::testing::Test {
   std::unique_ptr<Runtime> make(const RuntimeOptions& options) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
     EXPECT_TRUE(made.ok());
-    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(dir_.file("target.gguf"))).ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kTarget, small_options(dir_.file("target.gguf"))).ok());
     EXPECT_TRUE((*made)->wait_loaded(-1));
     EXPECT_TRUE((*made)->status().target.serving);
     return *std::move(made);
@@ -174,7 +154,7 @@ class LlamaStress : public ::testing::Test {
       switch (noise_bits(noise_key(seed_, 999), i) % 8) {
         case 0:
         case 1:
-          EXPECT_TRUE(runtime.load(ModelRole::kDraft, model(dir_.file("draft.gguf"))).ok());
+          EXPECT_TRUE(runtime.load(ModelRole::kDraft, small_options(dir_.file("draft.gguf"))).ok());
           break;
         case 2:
           (void)runtime.unload(ModelRole::kDraft, false);
@@ -244,7 +224,7 @@ TEST_F(LlamaStress, AThousandRequestsWithDraftersThatComeAndGoGiveThePlainTexts)
   pace.end();
   operator_thread.join();
   // Which drafters were there when they were asked for depends on the machine: now all of them are.
-  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model(dir_.file("draft.gguf"))).ok());
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, small_options(dir_.file("draft.gguf"))).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   for (std::uint32_t i = 0, count = 0; i < 60; ++i) ask(*runtime, noise_key(seed_, 99), count);
 

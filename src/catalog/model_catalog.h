@@ -3,6 +3,9 @@
 // One mutex guards the models; one thread, the opener, opens and closes models (close_idle and
 // release only hand a runtime to it, as ending one takes a while). It works outside of the mutex;
 // what it publishes to them it does under it.
+//
+// The class is in two files: what callers ask and when a model counts as used in model_catalog.cc,
+// the opener in model_catalog_opener.cc.
 #pragma once
 
 #include <condition_variable>

@@ -77,7 +77,6 @@ Asking plan_asking(Step& step, std::size_t index, std::span<Sequence* const> ask
     asking.sequences.push_back(s);
     DraftShape shape = s->request.draft;
     shape.branches = std::min(shape.branches, step.target.capabilities().max_leaves);
-    const bool coupled = s->request.rule == AcceptanceRule::kCoupled;
     asking.requests.push_back({.seq = s->seq,
                                .text = s->text,
                                .seed = s->noise_seed,
@@ -85,7 +84,7 @@ Asking plan_asking(Step& step, std::size_t index, std::span<Sequence* const> ask
                                .max_nodes = c.nodes,
                                .shape = shape,
                                .guide = c.guide.get(),
-                               .draws = coupled ? nullptr : &s->draws,
+                               .draws = draws(s->request.rule) ? &s->draws : nullptr,
                                .mask = DrafterMask{1} << index,
                                .tree = &*s->proposed,
                                .name_space = s->request.name_space});

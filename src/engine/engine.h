@@ -2,6 +2,10 @@
 //
 // One thread owns an engine and its models; only cancel() may be called from others. add() never
 // computes; all work is done by step(). Drafters come and go between steps.
+//
+// The class is in two files: requests and steps in engine.cc; what sequences hold between requests,
+// and what gives way when they are full, in engine_contexts.cc. What a step does is in functions
+// over its Step (engine/step.h), a file each.
 #pragma once
 
 #include <atomic>

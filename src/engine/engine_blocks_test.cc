@@ -6,7 +6,7 @@
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
 #include "testing/fake_heads.h"
-#include "testing/planned_world.h"
+#include "testing/planned_heads.h"
 
 namespace outrider {
 namespace {
@@ -68,25 +68,16 @@ TEST(EngineBlocks, WithDrawsTheFirstTokensHaveTheTargetsDistribution) {
 
 // The planner counts one pass for all guesses of a block.
 TEST(EngineBlocks, ThePlannerAsksAHeadThatIsRightAndLeavesOneThatIsNot) {
-  const PlanMachine machine = plan_machines()[0];
   for (const bool good : {true, false}) {
     WithDflash pair(good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
-    double now_ms = 0.0;
-    pair.target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
     // Dearer than a token of the target: five guesses pay for it, a pass for each would not.
-    pair.head.on_guess([&](std::int64_t) { now_ms += 1.5 * machine.ms(1); });
-    Engine engine(pair.target, pair.vocabulary, {&pair.drafter},
-                  {.now_ms = [&now_ms] { return now_ms; }});
-    engine.planner().set_target_cost(measured_curve(machine));
-    const Completion got = run(engine, pair, request({1, 2}, 1.0f, 5, 300, kAutoWidth));
-    EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2}, 1.0f, 5, 300));
-    const Completion later = run(engine, pair, request({1, 2}, 1.0f, 6, 300, kAutoWidth));
+    const PlannedTexts got = planned_texts(pair, 1.5);
     if (good) {
-      EXPECT_GT(got.speculation.accepted, 100);
-      EXPECT_GT(later.speculation.accepted, 150);
+      EXPECT_GT(got.first.accepted, 100);
+      EXPECT_GT(got.later.accepted, 150);
     } else {
-      EXPECT_LT(got.speculation.drafted, 90);
-      EXPECT_LT(later.speculation.drafted, 45) << "of 300 tokens: it is looked at again, no more";
+      EXPECT_LT(got.first.drafted, 90);
+      EXPECT_LT(got.later.drafted, 45) << "of 300 tokens: it is looked at again, no more";
     }
   }
 }

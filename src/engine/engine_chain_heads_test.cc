@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "testing/fake_engine.h"
 #include "testing/fake_heads.h"
-#include "testing/planned_world.h"
+#include "testing/planned_heads.h"
 
 namespace outrider {
 namespace {
@@ -79,24 +79,15 @@ TEST(EngineHeadChains, AChainOfLayersThatEqualTheTargetIsRightInEveryGuess) {
 // The planner's accounts are the draft model's: a head that is wrong is asked now and then, one
 // that is right goes on.
 TYPED_TEST(EngineChainHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen) {
-  const PlanMachine machine = plan_machines()[0];
   for (const bool good : {true, false}) {
     TypeParam pair(good ? 0.0f : 100.0f, 512, 1, kPlannedContext);
-    double now_ms = 0.0;
-    pair.target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
-    pair.head.on_evaluated([&](std::int64_t) { now_ms += 0.2 * machine.ms(1); });
-    Engine engine(pair.target, pair.vocabulary, {&pair.drafter},
-                  {.now_ms = [&now_ms] { return now_ms; }});
-    engine.planner().set_target_cost(measured_curve(machine));
-    const Completion got = run(engine, pair, request({1, 2}, 1.0f, 5, 300, kAutoWidth));
-    EXPECT_EQ(got.tokens, reference(pair.rows, {1, 2}, 1.0f, 5, 300));
-    const Completion later = run(engine, pair, request({1, 2}, 1.0f, 6, 300, kAutoWidth));
+    const PlannedTexts got = planned_texts(pair, 0.2);
     if (good) {
-      EXPECT_GT(got.speculation.accepted, 100);
-      EXPECT_GT(later.speculation.accepted, 100);
+      EXPECT_GT(got.first.accepted, 100);
+      EXPECT_GT(got.later.accepted, 100);
     } else {
-      EXPECT_LT(got.speculation.drafted, 60);
-      EXPECT_LT(later.speculation.drafted, 30) << "of 300 tokens: it is looked at again, no more";
+      EXPECT_LT(got.first.drafted, 60);
+      EXPECT_LT(got.later.drafted, 30) << "of 300 tokens: it is looked at again, no more";
     }
   }
 }

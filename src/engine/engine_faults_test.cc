@@ -11,94 +11,80 @@ namespace {
 using namespace testing;  // NOLINT: the shared names of these tests
 
 TEST(Engine, ACancelEndsOneRequestAndNoOther) {
-  const RowFunction rows = random_rows(kVocab, 1, 3.0f);
-  FakeModel target(capabilities(), rows);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {});
-  const RequestId a = *engine.add(request({1}, 1.0f, 1, 20, 1));
-  const RequestId b = *engine.add(request({2}, 1.0f, 2, 20, 1));
-  for (int i = 0; i < 5; ++i) engine.step();
+  EngineOnFake on(1);
+  const RequestId a = *on.engine.add(request({1}, 1.0f, 1, 20, 1));
+  const RequestId b = *on.engine.add(request({2}, 1.0f, 2, 20, 1));
+  for (int i = 0; i < 5; ++i) on.engine.step();
   int evaluations = 0;
-  target.on_evaluate([&] {
-    if (evaluations++ == 0) engine.cancel(a);  // in the middle of the target's pass
+  on.target.on_evaluate([&] {
+    if (evaluations++ == 0) on.engine.cancel(a);  // in the middle of the target's pass
   });
-  const std::vector<Update> interrupted = engine.step();
+  const std::vector<Update> interrupted = on.engine.step();
   EXPECT_TRUE(interrupted.empty());
-  EXPECT_EQ(engine.check_integrity(), "");
-  const std::vector<Update> next = engine.step();
+  EXPECT_EQ(on.engine.check_integrity(), "");
+  const std::vector<Update> next = on.engine.step();
   ASSERT_EQ(next.size(), 2U);
-  run_all(engine);
-  const Result<Completion> cancelled_one = engine.take(a);
+  run_all(on.engine);
+  const Result<Completion> cancelled_one = on.engine.take(a);
   EXPECT_EQ(cancelled_one->finish, FinishReason::kCancelled);
-  EXPECT_EQ(cancelled_one->tokens, reference(rows, {1}, 1.0f, 1, 5));
-  EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 20));
-  engine.cancel(b);  // long gone: ignored
-  EXPECT_TRUE(engine.step().empty());
+  EXPECT_EQ(cancelled_one->tokens, reference(on.rows, {1}, 1.0f, 1, 5));
+  EXPECT_EQ(on.engine.take(b)->tokens, reference(on.rows, {2}, 1.0f, 2, 20));
+  on.engine.cancel(b);  // long gone: ignored
+  EXPECT_TRUE(on.engine.step().empty());
 }
 
 TEST(Engine, AFailedBatchCostsTheDraftsFirst) {
-  const RowFunction rows = random_rows(kVocab, 2, 3.0f);
-  FakeModel target(capabilities(), rows);
   ScriptedDrafter drafter(scripts({})[5].second);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {&drafter});
-  ASSERT_TRUE(engine.add(request({1}, 1.0f, 1, 10, 4)).ok());
-  engine.step();
-  target.fail_evaluate({resource_exhausted("no cells"), Status()});
-  engine.step();
-  run_all(engine);
-  const Result<Completion> got = engine.take(1);
+  EngineOnFake on(2, {&drafter});
+  ASSERT_TRUE(on.engine.add(request({1}, 1.0f, 1, 10, 4)).ok());
+  on.engine.step();
+  on.target.fail_evaluate({resource_exhausted("no cells"), Status()});
+  on.engine.step();
+  run_all(on.engine);
+  const Result<Completion> got = on.engine.take(1);
   EXPECT_EQ(got->finish, FinishReason::kLength);
-  EXPECT_EQ(got->tokens, reference(rows, {1}, 1.0f, 1, 10));
+  EXPECT_EQ(got->tokens, reference(on.rows, {1}, 1.0f, 1, 10));
 }
 
 TEST(Engine, AFaultCostsOneRequestAndTheOthersGoOn) {
-  const RowFunction rows = random_rows(kVocab, 3, 3.0f);
-  FakeModel target(capabilities(), rows);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {});
-  const RequestId a = *engine.add(request({1}, 1.0f, 1, 10, 1));
-  const RequestId b = *engine.add(request({2}, 1.0f, 2, 10, 1));
-  engine.step();
+  EngineOnFake on(3);
+  const RequestId a = *on.engine.add(request({1}, 1.0f, 1, 10, 1));
+  const RequestId b = *on.engine.add(request({2}, 1.0f, 2, 10, 1));
+  on.engine.step();
   // The joint batch fails, then the first part alone; the second part alone passes.
-  target.fail_evaluate({internal_error("broken"), internal_error("broken alone"), Status()});
-  engine.step();
-  ASSERT_EQ(engine.check_integrity(), "");
-  run_all(engine);
-  const Result<Completion> failed = engine.take(a);
+  on.target.fail_evaluate({internal_error("broken"), internal_error("broken alone"), Status()});
+  on.engine.step();
+  ASSERT_EQ(on.engine.check_integrity(), "");
+  run_all(on.engine);
+  const Result<Completion> failed = on.engine.take(a);
   EXPECT_EQ(failed->finish, FinishReason::kError);
   EXPECT_EQ(failed->error.message(), "broken alone");
   EXPECT_EQ(failed->tokens.size(), 1U);
-  EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 10));
+  EXPECT_EQ(on.engine.take(b)->tokens, reference(on.rows, {2}, 1.0f, 2, 10));
 }
 
 TEST(Engine, AFailedCommitCostsThatRequestOnly) {
-  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
-  FakeModel target(capabilities(), rows);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {});
-  const RequestId a = *engine.add(request({1}, 1.0f, 1, 10, 1));
-  const RequestId b = *engine.add(request({2}, 1.0f, 2, 10, 1));
-  target.fail_commit({internal_error("lost")});
-  run_all(engine);
-  EXPECT_EQ(engine.take(a)->finish, FinishReason::kError);
-  EXPECT_EQ(engine.take(b)->tokens, reference(rows, {2}, 1.0f, 2, 10));
+  EngineOnFake on(4);
+  const RequestId a = *on.engine.add(request({1}, 1.0f, 1, 10, 1));
+  const RequestId b = *on.engine.add(request({2}, 1.0f, 2, 10, 1));
+  on.target.fail_commit({internal_error("lost")});
+  run_all(on.engine);
+  EXPECT_EQ(on.engine.take(a)->finish, FinishReason::kError);
+  EXPECT_EQ(on.engine.take(b)->tokens, reference(on.rows, {2}, 1.0f, 2, 10));
 }
 
 // The text is whole: what could not be kept is only what a later text would begin with.
 TEST(Engine, AFailedCommitOfATextsLastTokensIsNoFailureOfTheText) {
-  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
-  FakeModel target(capabilities(), rows);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {});
-  const RequestId a = *engine.add(request({1}, 1.0f, 1, 1, 1));
-  target.fail_commit({internal_error("lost")});
-  run_all(engine);
-  const Result<Completion> got = engine.take(a);
+  EngineOnFake on(4);
+  const RequestId a = *on.engine.add(request({1}, 1.0f, 1, 1, 1));
+  on.target.fail_commit({internal_error("lost")});
+  run_all(on.engine);
+  const Result<Completion> got = on.engine.take(a);
   EXPECT_EQ(got->finish, FinishReason::kLength);
   EXPECT_TRUE(got->error.ok());
-  EXPECT_EQ(got->tokens, reference(rows, {1}, 1.0f, 1, 1));
-  for (const IdleTexts::Entry& entry : engine.idle().entries()) EXPECT_TRUE(entry.text().empty());
+  EXPECT_EQ(got->tokens, reference(on.rows, {1}, 1.0f, 1, 1));
+  for (const IdleTexts::Entry& entry : on.engine.idle().entries())
+    EXPECT_TRUE(entry.text().empty());
 }
 
 TEST(Engine, AFailingDrafterIsDroppedAndTheResultSaysWhy) {
@@ -205,11 +191,8 @@ TEST(Engine, WhatADrafterLeftOutAndWasRightAboutIsForegone) {
 }
 
 TEST(Engine, BadRequestsAreRefusedByName) {
-  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
-  FakeModel target(capabilities(1), rows);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {});
-  const auto message = [&](Request r) { return engine.add(std::move(r)).status().message(); };
+  EngineOnFake on(5, {}, capabilities(1));
+  const auto message = [&](Request r) { return on.engine.add(std::move(r)).status().message(); };
   EXPECT_NE(message(request({}, 1, 1, 5, 1)).find("prompt is empty"), std::string::npos);
   EXPECT_NE(message(request({kVocab}, 1, 1, 5, 1)).find("vocabulary of 12"), std::string::npos);
   EXPECT_NE(message(request(std::vector<Token>(64, 1), 1, 1, 5, 1)).find("64 tokens"),
@@ -219,9 +202,10 @@ TEST(Engine, BadRequestsAreRefusedByName) {
   Request stop = request({1}, 1, 1, 5, 1);
   stop.stop = {""};
   EXPECT_NE(message(std::move(stop)).find("stop string is empty"), std::string::npos);
-  EXPECT_FALSE(engine.busy());
-  ASSERT_TRUE(engine.add(request({1}, 1, 1, 5, 1)).ok());
-  EXPECT_EQ(engine.add(request({1}, 1, 1, 5, 1)).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_FALSE(on.engine.busy());
+  ASSERT_TRUE(on.engine.add(request({1}, 1, 1, 5, 1)).ok());
+  EXPECT_EQ(on.engine.add(request({1}, 1, 1, 5, 1)).status().code(),
+            StatusCode::kResourceExhausted);
 }
 
 TEST(Engine, ZeroTokensAreAnsweredWithNothing) {
@@ -339,44 +323,39 @@ TEST(Engine, ATreeWithMoreLeavesThanTheTargetTakesLosesTheLeastLikely) {
 // As when the process that it runs in dies in the middle of a pass: requests in the prompt and in
 // the text alike end with the reason, within one step, and the engine tries no further.
 TEST(Engine, AModelThatIsGoneEndsItsRequestsAtOnceAndNewOnesToo) {
-  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
-  FakeModel target(capabilities(), rows);
   ScriptedDrafter drafter(scripts({})[5].second);
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {&drafter});
-  const RequestId running = *engine.add(request({1}, 1.0f, 1, 10, 4));
-  const RequestId other = *engine.add(request({2}, 1.0f, 2, 10, 1));
-  engine.step();
-  const RequestId fresh = *engine.add(request({3, 4}, 1.0f, 3, 10, 4));
-  const std::int64_t before = target.evaluations();
-  target.on_evaluate([&] { target.die(internal_error("its process was killed")); });
-  engine.step();
-  EXPECT_FALSE(engine.busy());
-  EXPECT_EQ(engine.check_integrity(), "");
-  EXPECT_LE(target.evaluations() - before, 5) << "all, without drafts, and once for each";
+  EngineOnFake on(4, {&drafter});
+  const RequestId running = *on.engine.add(request({1}, 1.0f, 1, 10, 4));
+  const RequestId other = *on.engine.add(request({2}, 1.0f, 2, 10, 1));
+  on.engine.step();
+  const RequestId fresh = *on.engine.add(request({3, 4}, 1.0f, 3, 10, 4));
+  const std::int64_t before = on.target.evaluations();
+  on.target.on_evaluate([&] { on.target.die(internal_error("its process was killed")); });
+  on.engine.step();
+  EXPECT_FALSE(on.engine.busy());
+  EXPECT_EQ(on.engine.check_integrity(), "");
+  EXPECT_LE(on.target.evaluations() - before, 5) << "all, without drafts, and once for each";
   for (const RequestId id : {running, other, fresh}) {
-    const Result<Completion> failed = engine.take(id);
+    const Result<Completion> failed = on.engine.take(id);
     ASSERT_TRUE(failed.ok());
     EXPECT_EQ(failed->finish, FinishReason::kError);
     EXPECT_EQ(failed->error.code(), StatusCode::kInternal);
     EXPECT_EQ(failed->error.message(), "its process was killed");
   }
-  const Result<RequestId> late = engine.add(request({1}, 1.0f, 1, 10, 1));
+  const Result<RequestId> late = on.engine.add(request({1}, 1.0f, 1, 10, 1));
   ASSERT_TRUE(late.ok());
-  engine.step();
-  EXPECT_EQ(engine.take(*late)->error.message(), "its process was killed");
+  on.engine.step();
+  EXPECT_EQ(on.engine.take(*late)->error.message(), "its process was killed");
 }
 
 TEST(Engine, AModelThatDiesBetweenStepsEndsItsRequestsInTheNext) {
-  FakeModel target(capabilities(), random_rows(kVocab, 5, 3.0f));
-  const FakeVocabulary vocabulary(kVocab);
-  Engine engine(target, vocabulary, {});
-  const RequestId id = *engine.add(request({1}, 1.0f, 1, 10, 1));
-  engine.step();
-  target.die(internal_error("its process was killed"));
-  engine.step();
-  EXPECT_FALSE(engine.busy());
-  EXPECT_EQ(engine.take(id)->error.message(), "its process was killed");
+  EngineOnFake on(5);
+  const RequestId id = *on.engine.add(request({1}, 1.0f, 1, 10, 1));
+  on.engine.step();
+  on.target.die(internal_error("its process was killed"));
+  on.engine.step();
+  EXPECT_FALSE(on.engine.busy());
+  EXPECT_EQ(on.engine.take(id)->error.message(), "its process was killed");
 }
 
 }  // namespace

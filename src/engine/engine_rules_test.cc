@@ -149,17 +149,16 @@ TEST(EngineRules, CoupledTreesGiveThePlainTextInEveryShape) {
 
 TEST(EngineRules, TheTargetAsItsOwnDraftIsAcceptedWholeByEveryRule) {
   const RowFunction rows = random_rows(kVocab, 5, 2.0f);
-  for (const AcceptanceRule rule :
-       {AcceptanceRule::kCoupled, AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
+  for (const AcceptanceRuleTraits& row : kAcceptanceRules) {
     FakeModel target(capabilities(), rows);
     FakeModel same(capabilities(), rows);
     DraftModelDrafter draft(same, kVocab, {});
     const FakeVocabulary vocabulary(kVocab);
     Request r = request({1, 2}, 1.0f, 3, 40, 5);
-    r.rule = rule;
+    r.rule = row.rule;
     const Completion got = complete(target, vocabulary, {&draft}, std::move(r));
     EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
-    EXPECT_EQ(got.speculation.rule, rule);
+    EXPECT_EQ(got.speculation.rule, row.rule);
   }
 }
 

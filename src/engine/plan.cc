@@ -107,8 +107,8 @@ void plan(Step& step) {
     Sequence& s = *part.sequence;
     s.sent = s.proposed;
     const bool pruned = drop_foreign_tokens(*s.sent, caps.n_vocab);
-    if (s.request.rule != AcceptanceRule::kCoupled) keep_draws_apart(*s.sent, s.draws);
-    const bool chain = caps.max_leaves == 1 || s.request.rule == AcceptanceRule::kBlock;
+    if (draws(s.request.rule)) keep_draws_apart(*s.sent, s.draws);
+    const bool chain = caps.max_leaves == 1 || judges_chains_only(s.request.rule);
     if (s.planned) set_chances(step, s, pruned);
     if (chain) keep_one_child_each(*s.sent, s.draws);
     const std::int32_t room =

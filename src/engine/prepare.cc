@@ -22,7 +22,7 @@ void prepare(Step& step) {
     Sequence& s = *part.sequence;
     s.asked = 0;
     const bool is_auto = s.request.width == kAutoWidth;
-    const bool may_look = s.request.rule == AcceptanceRule::kCoupled;
+    const bool may_look = !draws(s.request.rule);
     s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
     const std::int32_t unplanned = may_look ? measuring : Planner::kMeasuringWidth;
     s.width = is_auto ? std::min(unplanned, step.planned_width) : s.request.width;

@@ -8,9 +8,8 @@ namespace outrider {
 
 void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
   shape.branches = width == kAutoWidth ? kAutoBranches : width;
-  if (rule == AcceptanceRule::kBlock) shape.branches = 1;
-  shape.model_branches =
-      width == kAutoWidth && rule == AcceptanceRule::kCoupled ? kAutoModelBranches : 1;
+  if (judges_chains_only(rule)) shape.branches = 1;
+  shape.model_branches = width == kAutoWidth && !draws(rule) ? kAutoModelBranches : 1;
 }
 
 void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
@@ -18,9 +17,9 @@ void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
 }
 
 Status check_branches(AcceptanceRule rule, const DraftShape& shape) {
-  if (rule != AcceptanceRule::kBlock || shape.branches <= 1) return Status();
+  if (!judges_chains_only(rule) || shape.branches <= 1) return Status();
   return wrong_value("branches", std::to_string(shape.branches),
-                     "1 with rule=block, which judges chains");
+                     "1 with rule=" + std::string(traits_of(rule).name) + ", which judges chains");
 }
 
 DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
@@ -32,7 +31,7 @@ DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_
     }
   };
   add_all(ModelFile::kDraft);
-  if (rule != AcceptanceRule::kCoupled) return plan;
+  if (draws(rule)) return plan;
   add_all(ModelFile::kTarget);
   for (const LookupKind* kind : lookup_kinds()) {
     const bool has_files =

@@ -15,19 +15,12 @@
 #include "base/types.h"
 #include "draft/base/drafter.h"
 #include "draft/base/drafter_plan.h"
+#include "engine/acceptance_rule.h"
 #include "model/sampler.h"
 
 namespace outrider {
 
 using RequestId = std::uint64_t;
-
-// How drafted tokens are judged. `coupled` gives the very text of plain decoding with the same
-// seed; the others give texts of the target's distribution that depend on what was drafted.
-enum class AcceptanceRule {
-  kCoupled,    // verify/coupled.h
-  kRejection,  // verify/rejection.h
-  kBlock,      // verify/block.h: chains only
-};
 
 inline constexpr std::int32_t kAutoWidth = -1;
 inline constexpr std::int32_t kMaxLogprobs = 20;

@@ -128,10 +128,6 @@ std::string encode(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string encode_pretty(const Json& value) {
-  return value.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
 Parsed parse(std::string_view text) { return parse_at(text, 0); }
 
 std::string parse_lines(

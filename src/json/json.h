@@ -78,9 +78,6 @@ std::size_t object_length(std::string_view text);
 // undefined numbers become null.
 std::string encode(const Json& value);
 
-// The same over several lines, indented by two spaces.
-std::string encode_pretty(const Json& value);
-
 struct Parsed {
   std::optional<Json> value;
   std::string error;  // when there is no value: "line 1, column 5: ..."; without the place

@@ -6,24 +6,162 @@
 namespace outrider::kernels {
 namespace {
 
+// By WeightType.
 constexpr std::array<WeightFormat, kWeightTypes> kFormats{{
-    {"f32", 1, 4, Values::kFloat, 0, 0, false, 32, 0, 0},
-    {"f16", 1, 2, Values::kFloat, 0, 0, false, 16, 0, 0},
-    {"bf16", 1, 2, Values::kFloat, 0, 0, false, 16, 0, 0},
-    {"q4_0", 32, 18, Values::kTo15, 32, 8, false, 4, 1, 2},
-    {"q4_1", 32, 20, Values::kTo15, 32, 0, true, 4, 2, 4},
-    {"q5_0", 32, 22, Values::kTo31, 32, 16, false, 5, 1, 2},
-    {"q5_1", 32, 24, Values::kTo31, 32, 0, true, 5, 2, 4},
-    {"q8_0", 32, 34, Values::kSigned8, 32, 0, false, 8, 1, 2},
-    {"q2_K", 256, 84, Values::kTo15, 16, 0, true, 2, 2, 20},
-    {"q3_K", 256, 110, Values::kTo15, 16, 4, false, 3, 1, 14},
-    {"q4_K", 256, 144, Values::kTo15, 32, 0, true, 4, 2, 20},
-    {"q5_K", 256, 176, Values::kTo31, 32, 0, true, 5, 2, 20},
-    {"q6_K", 256, 210, Values::kTo63, 16, 32, false, 6, 1, 18},
-    {"iq4_nl", 32, 18, Values::kSigned8, 32, 0, false, 4, 1, 2},
-    {"iq4_xs", 256, 136, Values::kSigned8, 32, 0, false, 4, 1, 10},
-    {"mxfp4", 32, 17, Values::kTo31, 32, 12, false, 4, 0, 1},
+    {.type = WeightType::kF32,
+     .name = "f32",
+     .block_weights = 1,
+     .block_bytes = 4,
+     .values = Values::kFloat,
+     .value_bits = 32},
+    {.type = WeightType::kF16,
+     .name = "f16",
+     .block_weights = 1,
+     .block_bytes = 2,
+     .values = Values::kFloat,
+     .value_bits = 16},
+    {.type = WeightType::kBf16,
+     .name = "bf16",
+     .block_weights = 1,
+     .block_bytes = 2,
+     .values = Values::kFloat,
+     .value_bits = 16},
+    {.type = WeightType::kQ40,
+     .name = "q4_0",
+     .block_weights = 32,
+     .block_bytes = 18,
+     .values = Values::kTo15,
+     .group = 32,
+     .zero = 8,
+     .value_bits = 4,
+     .halves = 1,
+     .header_bytes = 2},
+    {.type = WeightType::kQ41,
+     .name = "q4_1",
+     .block_weights = 32,
+     .block_bytes = 20,
+     .values = Values::kTo15,
+     .group = 32,
+     .has_minimum = true,
+     .value_bits = 4,
+     .halves = 2,
+     .header_bytes = 4},
+    {.type = WeightType::kQ50,
+     .name = "q5_0",
+     .block_weights = 32,
+     .block_bytes = 22,
+     .values = Values::kTo31,
+     .group = 32,
+     .zero = 16,
+     .value_bits = 5,
+     .halves = 1,
+     .header_bytes = 2},
+    {.type = WeightType::kQ51,
+     .name = "q5_1",
+     .block_weights = 32,
+     .block_bytes = 24,
+     .values = Values::kTo31,
+     .group = 32,
+     .has_minimum = true,
+     .value_bits = 5,
+     .halves = 2,
+     .header_bytes = 4},
+    {.type = WeightType::kQ80,
+     .name = "q8_0",
+     .block_weights = 32,
+     .block_bytes = 34,
+     .values = Values::kSigned8,
+     .group = 32,
+     .value_bits = 8,
+     .halves = 1,
+     .header_bytes = 2},
+    {.type = WeightType::kQ2K,
+     .name = "q2_K",
+     .block_weights = 256,
+     .block_bytes = 84,
+     .values = Values::kTo15,
+     .group = 16,
+     .has_minimum = true,
+     .value_bits = 2,
+     .halves = 2,
+     .header_bytes = 20},
+    {.type = WeightType::kQ3K,
+     .name = "q3_K",
+     .block_weights = 256,
+     .block_bytes = 110,
+     .values = Values::kTo15,
+     .group = 16,
+     .zero = 4,
+     .value_bits = 3,
+     .halves = 1,
+     .header_bytes = 14},
+    {.type = WeightType::kQ4K,
+     .name = "q4_K",
+     .block_weights = 256,
+     .block_bytes = 144,
+     .values = Values::kTo15,
+     .group = 32,
+     .has_minimum = true,
+     .value_bits = 4,
+     .halves = 2,
+     .header_bytes = 20},
+    {.type = WeightType::kQ5K,
+     .name = "q5_K",
+     .block_weights = 256,
+     .block_bytes = 176,
+     .values = Values::kTo31,
+     .group = 32,
+     .has_minimum = true,
+     .value_bits = 5,
+     .halves = 2,
+     .header_bytes = 20},
+    {.type = WeightType::kQ6K,
+     .name = "q6_K",
+     .block_weights = 256,
+     .block_bytes = 210,
+     .values = Values::kTo63,
+     .group = 16,
+     .zero = 32,
+     .value_bits = 6,
+     .halves = 1,
+     .header_bytes = 18},
+    {.type = WeightType::kIq4Nl,
+     .name = "iq4_nl",
+     .block_weights = 32,
+     .block_bytes = 18,
+     .values = Values::kSigned8,
+     .group = 32,
+     .value_bits = 4,
+     .halves = 1,
+     .header_bytes = 2},
+    {.type = WeightType::kIq4Xs,
+     .name = "iq4_xs",
+     .block_weights = 256,
+     .block_bytes = 136,
+     .values = Values::kSigned8,
+     .group = 32,
+     .value_bits = 4,
+     .halves = 1,
+     .header_bytes = 10},
+    {.type = WeightType::kMxfp4,
+     .name = "mxfp4",
+     .block_weights = 32,
+     .block_bytes = 17,
+     .values = Values::kTo31,
+     .group = 32,
+     .zero = 12,
+     .value_bits = 4,
+     .header_bytes = 1},
 }};
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kFormats.size(); ++i) {
+        if (kFormats[i].type != static_cast<WeightType>(i) || kFormats[i].name.empty())
+          return false;
+      }
+      return true;
+    }(),
+    "each type has a row, in the enum's order");
 
 constexpr std::size_t kNone = SIZE_MAX;
 
@@ -45,9 +183,15 @@ std::array<std::size_t, 2> half_fields(WeightType type) {
       return {108, kNone};
     case WeightType::kQ6K:
       return {208, kNone};
-    default:
+    case WeightType::kF16:
+    case WeightType::kQ40:
+    case WeightType::kQ50:
+    case WeightType::kQ80:
+    case WeightType::kIq4Nl:
+    case WeightType::kIq4Xs:
       return {0, kNone};
   }
+  return {kNone, kNone};
 }
 
 }  // namespace
@@ -69,8 +213,8 @@ void make_finite(WeightType type, std::uint8_t* block) {
 }
 
 std::optional<WeightType> weight_type(std::string_view name) {
-  for (std::size_t i = 0; i < kFormats.size(); ++i) {
-    if (kFormats[i].name == name) return static_cast<WeightType>(i);
+  for (const WeightFormat& format : kFormats) {
+    if (format.name == name) return format.type;
   }
   return std::nullopt;
 }

@@ -19,6 +19,20 @@
 //   Q3_K      3 bits   256     half d, 16 scales of 6 bits; zero 4      16
 //   Q2_K      2 bits   256     half d, half m, 16 scales with minimums  16
 //
+// A further type is an enumerator, and
+//  - its row in kFormats, and where its halves lie in half_fields() (weight_type.cc);
+//  - read_block() (block.cc), which takes a file's block apart; what it packs into follows from the
+//    row's `values`, `group`, `zero`, `has_minimum`, `halves` and `header_bytes` (packed.cc);
+//  - how a packed strip is read: ValueReader and HeaderReader (strip_readers.h), of floats
+//    FloatReader (strip_floats.h), and its line in SetTable (set_table.h);
+//  - the reference that tests compare with: block_value(), block_scale() and block_minimum()
+//    (testing/kernel_reference.cc).
+// All other code asks the row, or goes through all types (kWeightTypes): which tensors the kernels
+// take is asked by the name. What holds of ggml's own kernels for it, which are taken where ours
+// are off, is in the lists at the head of src/llama/exactness/exactness_rule.cc; which types a made
+// draft may have, in kFileTypes (src/llama/gguf/draft_writer.cc). Types of a cache's cells are
+// fewer: cache_type() in src/llama/kernels/attention_rows.cc.
+//
 // Source: the block structures of ggml (ggml-common.h) and its dequantize_row_* functions.
 #pragma once
 
@@ -47,7 +61,7 @@ enum class WeightType : std::uint8_t {
   kIq4Xs,
   kMxfp4,
 };
-inline constexpr int kWeightTypes = 16;
+inline constexpr int kWeightTypes = static_cast<int>(WeightType::kMxfp4) + 1;  // the last one
 
 // How the values of a block are multiplied. The names are the values' ranges.
 enum class Values : std::uint8_t {
@@ -59,6 +73,7 @@ enum class Values : std::uint8_t {
 };
 
 struct WeightFormat {
+  WeightType type = WeightType::kF32;
   std::string_view name;  // ggml's: "q4_0", "q6_K", "f16"
   int block_weights = 0;  // weights of a block
   int block_bytes = 0;    // bytes of a block in a GGUF file

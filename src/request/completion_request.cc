@@ -17,7 +17,11 @@ constexpr double kMaxInt64 = 9223372036854775807.0;
 constexpr std::size_t kMaxPlanBytes = 256;
 constexpr std::size_t kMaxNamespaceBytes = 64;
 
-constexpr std::array<std::string_view, 3> kRules = {"coupled", "rejection", "block"};
+constexpr std::array kRules = [] {
+  std::array<std::string_view, kAcceptanceRules.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kAcceptanceRules[i].name;
+  return names;
+}();
 
 std::string drafters_text(const Request& r) {
   if (!r.speculative) return "none";
@@ -217,11 +221,11 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
 std::span<const std::string_view> acceptance_rule_names() { return kRules; }
 
 Exactness exactness_of(const SpeculationStats& stats, const Exactness& target) {
-  if (!stats.enabled || stats.rule == AcceptanceRule::kCoupled) return target;
+  if (!stats.enabled || keeps_text(stats.rule)) return target;
   return {.kind = Exactness::Kind::kDistributional,
           .width = 1,
           .coverage = target.coverage,
-          .reason = "the rule " + std::string(kRules[static_cast<std::size_t>(stats.rule)]) +
+          .reason = "the rule " + std::string(traits_of(stats.rule).name) +
                     " keeps the distribution, not the text of plain decoding"};
 }
 
@@ -281,8 +285,8 @@ Status validate_settings(const CompletionRequest& r) {
 }
 
 Status check_rule(const CompletionRequest& r, ExactMode exact) {
-  if (r.rule == AcceptanceRule::kCoupled || exact != ExactMode::kOn) return Status();
-  return refused("rule", "is " + std::string(kRules[static_cast<std::size_t>(r.rule)]) +
+  if (keeps_text(r.rule) || exact != ExactMode::kOn) return Status();
+  return refused("rule", "is " + std::string(traits_of(r.rule).name) +
                              ", which keeps the distribution, not the text, but exact is on; "
                              "take coupled, or leave exact out");
 }

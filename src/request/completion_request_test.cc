@@ -74,8 +74,8 @@ TEST(CompletionRequest, TheRuleBlockJudgesChains) {
 }
 
 TEST(CompletionRequest, OnlyTheRuleCoupledKeepsTheText) {
-  for (const AcceptanceRule rule :
-       {AcceptanceRule::kCoupled, AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
+  for (const AcceptanceRuleTraits& row : kAcceptanceRules) {
+    const AcceptanceRule rule = row.rule;
     CompletionRequest request = valid();
     request.rule = rule;
     EXPECT_TRUE(check_rule(request, ExactMode::kAuto).ok());
@@ -94,10 +94,9 @@ TEST(ExactnessOf, ATextIsNoMoreExactThanTheRuleThatMadeIt) {
     const Exactness held = exactness_of({.enabled = true, .rule = rule}, target);
     EXPECT_EQ(held.verdict(), "distributional");
     EXPECT_EQ(held.coverage, "widths 2-16");
-    EXPECT_EQ(held.reason,
-              "the rule " +
-                  std::string(acceptance_rule_names()[rule == AcceptanceRule::kBlock ? 2 : 1]) +
-                  " keeps the distribution, not the text of plain decoding");
+    EXPECT_EQ(held.reason, "the rule " +
+                               std::string(rule == AcceptanceRule::kBlock ? "block" : "rejection") +
+                               " keeps the distribution, not the text of plain decoding");
     // Where nobody guesses, the rule is not used.
     EXPECT_EQ(exactness_of({.enabled = false, .rule = rule}, target).verdict(), "exact");
   }

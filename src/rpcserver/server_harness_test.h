@@ -88,8 +88,9 @@ class ServerTest : public ::testing::Test {
   }
 
   static void expect_golden(const std::string& name, const Json& answer) {
-    outrider::testing::expect_golden("rpcserver/" + name + ".json",
-                                     json::encode_pretty(steady(answer)) + "\n");
+    outrider::testing::expect_golden(
+        "rpcserver/" + name + ".json",
+        steady(answer).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   outrider::testing::FakeLoader loader_;  // outlives the server

@@ -129,11 +129,11 @@ std::string DecodeLoop::why_no_draft() const {
 }
 
 std::string DecodeLoop::why_without_loaded(const Job& job) const {
-  const bool coupled = job.request.rule == AcceptanceRule::kCoupled;
+  const bool drawn = draws(job.request.rule);
   const bool missed =
-      !coupled || parts_.models.task(ModelRole::kDraft).state() != LoadTask::State::kAbsent;
+      drawn || parts_.models.task(ModelRole::kDraft).state() != LoadTask::State::kAbsent;
   std::string why = missed && station_->draft() == nullptr ? why_no_draft() : "";
-  if (!coupled || !is_current()) return why;
+  if (drawn || !is_current()) return why;
   const std::string failures = parts_.files.failures();
   if (!why.empty() && !failures.empty()) why += "; ";
   return why + failures;

@@ -80,7 +80,7 @@ std::string PromptCache::path_of(const std::vector<Token>& tokens) const {
 
 // False: there is no place for more.
 bool PromptCache::adopt(Engine& engine, const std::string& path) {
-  Result<SavedPrompt> prompt = read_prompt(path, most_bytes_);
+  Result<SavedPrompt> prompt = load_saved_prompt(path, most_bytes_);
   if (!prompt.ok()) {
     notes_.push_back("prompt_cache: " + prompt.status().message() + "; it is ignored");
     return true;
@@ -121,7 +121,7 @@ void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& i
   restored_.clear();
   if (identity.empty()) return;
   for (const auto& [seq, path] : restored) {
-    const Result<SavedPrompt> prompt = read_prompt(path, most_bytes_);
+    const Result<SavedPrompt> prompt = load_saved_prompt(path, most_bytes_);
     if (!prompt.ok() || prompt->draft.identity != identity) continue;
     const std::vector<Token>* const text = idle_text(engine, seq);
     if (text == nullptr || *text != prompt->target.tokens) continue;

@@ -165,27 +165,27 @@ TEST(PromptCache, NothingOfADamagedFileReachesAModel) {
   }
   const fs::path path = files_in(dir.path()).at(0);
   const std::string whole = contents(path);
-  ASSERT_TRUE(read_prompt(path.string(), kMuch).ok());
+  ASSERT_TRUE(load_saved_prompt(path.string(), kMuch).ok());
   for (std::size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ (1 << (i % 8)));
     put_contents(path, damaged);
-    ASSERT_FALSE(read_prompt(path.string(), kMuch).ok()) << "byte " << i;
+    ASSERT_FALSE(load_saved_prompt(path.string(), kMuch).ok()) << "byte " << i;
     put_contents(path, std::string_view(whole).substr(0, i));
-    ASSERT_FALSE(read_prompt(path.string(), kMuch).ok()) << "length " << i;
+    ASSERT_FALSE(load_saved_prompt(path.string(), kMuch).ok()) << "length " << i;
   }
   put_contents(path, whole + "x");
-  EXPECT_EQ(read_prompt(path.string(), kMuch).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(load_saved_prompt(path.string(), kMuch).status().code(), StatusCode::kDataLoss);
   put_contents(path, "something else of some length");
-  EXPECT_EQ(read_prompt(path.string(), kMuch).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(load_saved_prompt(path.string(), kMuch).status().code(), StatusCode::kInvalidArgument);
   Life life(dir.path());
   ASSERT_EQ(life.notes().size(), 1U);
   EXPECT_NE(life.notes()[0].find(path.filename().string()), std::string::npos);
   EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 0);
   put_contents(path, whole);
-  EXPECT_EQ(read_prompt(path.string(), whole.size() - 1).status().code(),
+  EXPECT_EQ(load_saved_prompt(path.string(), whole.size() - 1).status().code(),
             StatusCode::kInvalidArgument);
-  EXPECT_TRUE(read_prompt(path.string(), whole.size()).ok());
+  EXPECT_TRUE(load_saved_prompt(path.string(), whole.size()).ok());
 }
 
 TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
@@ -211,7 +211,7 @@ TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
   for (const fs::path& path : files_in(dir.path())) {
     if (path.extension() != ".prompt") continue;
     left += fs::file_size(path);
-    const Result<SavedPrompt> prompt = read_prompt(path.string(), kMuch);
+    const Result<SavedPrompt> prompt = load_saved_prompt(path.string(), kMuch);
     ASSERT_TRUE(prompt.ok());
     has_new = has_new || prompt->target.tokens[0] == 9;
   }
@@ -230,7 +230,7 @@ TEST(PromptCache, TheTextsUsedLastComeBackInTheirOrder) {
   fs::file_time_type when = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (const Token first : {4, 1, 2}) {  // whatever the clock's grain
     for (const fs::path& path : files_in(dir.path())) {
-      if (read_prompt(path.string(), kMuch)->target.tokens[0] == first) {
+      if (load_saved_prompt(path.string(), kMuch)->target.tokens[0] == first) {
         fs::last_write_time(path, when += std::chrono::seconds(1));
       }
     }

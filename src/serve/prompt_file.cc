@@ -111,7 +111,7 @@ Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
   return file.commit();
 }
 
-Result<SavedPrompt> read_prompt(const std::string& path, std::uint64_t most_bytes) {
+Result<SavedPrompt> load_saved_prompt(const std::string& path, std::uint64_t most_bytes) {
   OUTRIDER_ASSIGN_OR_RETURN(const std::string all, read_all(path, most_bytes));
   std::string_view rest = all;
   if (!rest.starts_with(kMagic.substr(0, rest.size()))) {

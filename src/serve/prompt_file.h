@@ -39,6 +39,6 @@ Status write_prompt(const std::string& path, const SavedPrompt& prompt);
 
 // Errors, naming the file: kNotFound, kInternal when it cannot be read; kDataLoss where it is not
 // what was written; kInvalidArgument for another kind of file, or one of more than `most_bytes`.
-Result<SavedPrompt> read_prompt(const std::string& path, std::uint64_t most_bytes);
+Result<SavedPrompt> load_saved_prompt(const std::string& path, std::uint64_t most_bytes);
 
 }  // namespace outrider

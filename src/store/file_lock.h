@@ -15,8 +15,6 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  bool locked() const { return file_ >= 0; }
-
  private:
   int file_ = -1;
 };

@@ -79,16 +79,26 @@ TEST(DraftModel, DraftsWhatItWouldSayItselfWithTheTargetsNoise) {
   EXPECT_EQ(model.evaluations(), 5);
 }
 
+// A drafter that has guessed four tokens behind a text.
+struct FourGuessed {
+  FourGuessed() {
+    EXPECT_TRUE(drafter.begin(0, 0).ok());
+    DraftRequest request[] = {talk.request(4)};
+    EXPECT_TRUE(drafter.draft(request).ok());
+    drafted = talk.drafted();
+  }
+
+  testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
+  FakeModel model{capabilities(), rows};
+  DraftModelDrafter drafter{model, kVocab, {}};
+  Talk talk{{1, 2, 3}};
+  std::vector<Token> drafted;
+};
+
 TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
-  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
   for (std::size_t accepted = 0; accepted <= 4; ++accepted) {
-    FakeModel model(capabilities(), rows);
-    DraftModelDrafter drafter(model, kVocab, {});
-    ASSERT_TRUE(drafter.begin(0, 0).ok());
-    Talk talk({1, 2, 3});
-    DraftRequest first[] = {talk.request(4)};
-    ASSERT_TRUE(drafter.draft(first).ok());
-    const std::vector<Token> drafted = talk.drafted();
+    FourGuessed four;
+    auto& [rows, model, drafter, talk, drafted] = four;
     talk.text.insert(talk.text.end(), drafted.begin(),
                      drafted.begin() + static_cast<std::ptrdiff_t>(accepted));
     const Token other = accepted < 4 ? (drafted[accepted] + 1) % kVocab : 7;
@@ -109,14 +119,8 @@ TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
 
 // While a tree is tentative the model cannot rebuild its cache.
 TEST(DraftModel, AGuessIsHeldNoLongerThanTheTextMayFollowIt) {
-  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
-  FakeModel model(capabilities(), rows);
-  DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0, 0).ok());
-  Talk talk({1, 2, 3});
-  DraftRequest request[] = {talk.request(4)};
-  ASSERT_TRUE(drafter.draft(request).ok());
-  const std::vector<Token> drafted = talk.drafted();
+  FourGuessed four;
+  auto& [rows, model, drafter, talk, drafted] = four;
   talk.text.push_back(drafted[0]);
   drafter.accept(0, talk.text);
   EXPECT_TRUE(model.waits(0)) << "the text may take the next guess, too";
@@ -128,14 +132,8 @@ TEST(DraftModel, AGuessIsHeldNoLongerThanTheTextMayFollowIt) {
 }
 
 TEST(DraftModel, ATextThatRestsKeepsWhatWasRightAndNoGuesses) {
-  const testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
-  FakeModel model(capabilities(), rows);
-  DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0, 0).ok());
-  Talk talk({1, 2, 3});
-  DraftRequest request[] = {talk.request(4)};
-  ASSERT_TRUE(drafter.draft(request).ok());
-  const std::vector<Token> drafted = talk.drafted();
+  FourGuessed four;
+  auto& [rows, model, drafter, talk, drafted] = four;
   talk.text.insert(talk.text.end(), {drafted[0], drafted[1]});
   drafter.accept(0, talk.text);
   drafter.rest(0, talk.text);

@@ -33,10 +33,10 @@ Status could_not_open(const CatalogStatus& model, const Status& failure) {
   return internal_error(who + "cannot be opened: " + message);
 }
 
-Result<OpenModel> with_target(std::shared_ptr<Runtime> runtime) {
+Result<LeasedModel> with_target(std::shared_ptr<Runtime> runtime) {
   std::shared_ptr<const Target> target = runtime->target();
   if (target == nullptr) return cancelled("the model was taken away just now; ask again");
-  return OpenModel{.runtime = std::move(runtime), .target = std::move(target)};
+  return LeasedModel{.runtime = std::move(runtime), .target = std::move(target)};
 }
 
 }  // namespace
@@ -65,13 +65,13 @@ Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::strin
   return not_found("model '" + model->name + "' is not open; a completion of it opens it");
 }
 
-Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
-                             std::string_view name) {
+Result<LeasedModel> open_model(ServerState& server, const HttpRequest& request,
+                               std::string_view name) {
   OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, acquire_model(server, request, name));
   return with_target(std::move(runtime));
 }
 
-Result<OpenModel> find_open_target(ServerState& server, std::string_view name) {
+Result<LeasedModel> find_open_target(ServerState& server, std::string_view name) {
   OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, find_open_model(server, name));
   return with_target(std::move(runtime));
 }

@@ -24,17 +24,17 @@ Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRe
 Result<std::shared_ptr<Runtime>> find_open_model(ServerState& server, std::string_view name);
 
 // A model that is open, and stays so.
-struct OpenModel {
+struct LeasedModel {
   std::shared_ptr<Runtime> runtime;      // not null
   std::shared_ptr<const Target> target;  // not null
 };
 
 // The same with its target, for what needs no completion. Errors: as acquire_model's; kCancelled
 // also when the target has just been taken away.
-Result<OpenModel> open_model(ServerState& server, const HttpRequest& request,
-                             std::string_view name);
+Result<LeasedModel> open_model(ServerState& server, const HttpRequest& request,
+                               std::string_view name);
 // The same of a model that is open. Errors: as find_open_model's; kCancelled as open_model's.
-Result<OpenModel> find_open_target(ServerState& server, std::string_view name);
+Result<LeasedModel> find_open_target(ServerState& server, std::string_view name);
 
 // What the client is told of such an error.
 HttpReply model_error_reply(const Status& status);

@@ -23,7 +23,7 @@ template <ReadTask kRead>
 HttpReply complete_on_target(ServerState& server, const HttpRequest& request) {
   Result<Json> body = read_body(request);
   if (!body.ok()) return error_reply(body.status());
-  const Result<OpenModel> model = open_model(server, request, server.model_name(model_of(*body)));
+  const Result<LeasedModel> model = open_model(server, request, server.model_name(model_of(*body)));
   if (!model.ok()) return model_error_reply(model.status());
   Result<CompletionTask> task = kRead(std::move(*body), server.options(), *model->target);
   if (!task.ok()) return error_reply(task.status());
@@ -36,7 +36,7 @@ std::string name_of(Token token, const Vocabulary& vocabulary) {
 
 HttpReply props(ServerState& server, const HttpRequest& request) {
   const std::string_view asked = request.parameter("model");
-  const Result<OpenModel> model = find_open_target(server, asked);
+  const Result<LeasedModel> model = find_open_target(server, asked);
   if (!model.ok()) return model_error_reply(model.status());
   const Vocabulary& vocabulary = model->target->vocabulary();
   const SpecialTokens special = vocabulary.special();

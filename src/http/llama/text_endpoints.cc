@@ -27,7 +27,7 @@ template <typename Work>
 HttpReply with_model(ServerState& server, const HttpRequest& request, Work&& work) {
   Result<Json> body = read_body(request);
   if (!body.ok()) return error_reply(body.status());
-  const Result<OpenModel> model = open_model(server, request, server.model_name(model_of(*body)));
+  const Result<LeasedModel> model = open_model(server, request, server.model_name(model_of(*body)));
   if (!model.ok()) return model_error_reply(model.status());
   Result<Json> answer = work(*body, *model->target, server.options());
   return answer.ok() ? json_reply(*answer) : error_reply(answer.status());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "gguf.h"
 #include "llama.h"
@@ -25,5 +26,28 @@ using GgufHandle = std::unique_ptr<gguf_context, GgufDeleter>;
 using ModelHandle = std::unique_ptr<::llama_model, ModelDeleter>;
 using ContextHandle = std::unique_ptr<llama_context, ContextDeleter>;
 using SamplerHandle = std::unique_ptr<llama_sampler, SamplerDeleter>;
+
+// One with the same state; null for null.
+inline SamplerHandle clone_sampler(const SamplerHandle& sampler) {
+  return SamplerHandle(sampler ? llama_sampler_clone(sampler.get()) : nullptr);
+}
+
+// A sampler that is copied with its state: a class with one can leave its copying to the compiler,
+// which forgets no member.
+class CopyableSampler {
+ public:
+  CopyableSampler() = default;
+  explicit CopyableSampler(SamplerHandle sampler) : sampler_(std::move(sampler)) {}
+  CopyableSampler(const CopyableSampler& other) : sampler_(clone_sampler(other.sampler_)) {}
+  CopyableSampler(CopyableSampler&&) = default;
+  CopyableSampler& operator=(const CopyableSampler&) = delete;
+  CopyableSampler& operator=(CopyableSampler&&) = default;
+  ~CopyableSampler() = default;
+
+  llama_sampler* get() const { return sampler_.get(); }
+
+ private:
+  SamplerHandle sampler_;  // null: none
+};
 
 }  // namespace outrider::llama

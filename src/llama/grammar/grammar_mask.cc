@@ -71,11 +71,13 @@ Result<std::unique_ptr<GrammarMask>> GrammarMask::create(const ChatGrammar& gram
   const LogCapture log(no_sink);
   std::unique_ptr<GrammarMask> mask(new GrammarMask());
   try {
-    mask->sampler_.reset(init_sampler(vocabulary.handle(), grammar.gbnf, grammar.triggers));
+    mask->sampler_ = CopyableSampler(
+        SamplerHandle(init_sampler(vocabulary.handle(), grammar.gbnf, grammar.triggers)));
   } catch (const std::exception& error) {
     return invalid_argument(std::string("llama.cpp refuses it: ") + error.what());
   }
-  if (!mask->sampler_) return invalid_argument("llama.cpp refuses it" + log.because());
+  if (mask->sampler_.get() == nullptr)
+    return invalid_argument("llama.cpp refuses it" + log.because());
   mask->vocabulary_ = &vocabulary;
   mask->by_text_ = summary->token_ids.empty() && summary->token_names.empty();
   const bool lazy = !grammar.triggers.empty() || !grammar.patterns.empty();
@@ -100,22 +102,7 @@ Status GrammarMask::say_beforehand(const std::string& said) {
 }
 
 std::unique_ptr<GrammarMask> GrammarMask::clone() const {
-  std::unique_ptr<GrammarMask> copy(new GrammarMask());
-  copy->sampler_.reset(llama_sampler_clone(sampler_.get()));
-  copy->vocabulary_ = vocabulary_;
-  copy->by_text_ = by_text_;
-  copy->waiting_ = waiting_;
-  copy->triggers_ = triggers_;
-  copy->recent_ = recent_;
-  copy->forbidden_ = forbidden_;
-  copy->forbidden_alone_ = forbidden_alone_;
-  copy->gate_ = gate_;
-  copy->patterns_ = patterns_;
-  copy->gbnf_ = gbnf_;
-  copy->window_ = window_;
-  copy->window_is_all_ = window_is_all_;
-  copy->status_ = status_;
-  return copy;
+  return std::unique_ptr<GrammarMask>(new GrammarMask(*this));
 }
 
 void GrammarMask::filter(std::vector<llama_token_data>& candidates) const {

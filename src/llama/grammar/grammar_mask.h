@@ -86,6 +86,7 @@ class GrammarMask {
 
   const Status& status() const { return status_; }
 
+  GrammarMask& operator=(const GrammarMask&) = delete;
   std::unique_ptr<GrammarMask> clone() const;
 
  private:
@@ -95,6 +96,7 @@ class GrammarMask {
   };
 
   GrammarMask() = default;
+  GrammarMask(const GrammarMask&) = default;  // by which clone() copies whatever members there are
   Status wait_for(const ChatGrammar& grammar);
   Status say_beforehand(const std::string& said);
   void await(Token token, const Stopwatch& watch);
@@ -104,7 +106,7 @@ class GrammarMask {
   void find_forbidden(const Stopwatch& watch);
   bool runs_wrongly_past(const TriggerTokens::Piece& piece, const std::string& tail) const;
 
-  SamplerHandle sampler_;
+  CopyableSampler sampler_;
   const LlamaVocabulary* vocabulary_ = nullptr;
   bool by_text_ = true;  // the grammar names no tokens, only text
   bool waiting_ = false;

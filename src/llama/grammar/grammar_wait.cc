@@ -149,7 +149,7 @@ void GrammarMask::await_patterns(Token token, std::string said) {
       } catch (const std::exception&) {  // not what it looked like
         continue;
       }
-      sampler_ = std::move(sampler);
+      sampler_ = CopyableSampler(std::move(sampler));
       return bind();
     }
   }

@@ -134,8 +134,8 @@ RowEdits RowEdits::clone() const {
   copy.biases_ = biases_;
   copy.never_ = never_;
   copy.unpenalized_ = unpenalized_;
-  if (penalties_) copy.penalties_.reset(llama_sampler_clone(penalties_.get()));
-  if (dry_) copy.dry_.reset(llama_sampler_clone(dry_.get()));
+  copy.penalties_ = clone_sampler(penalties_);
+  copy.dry_ = clone_sampler(dry_);
   copy.window_ = window_;
   copy.history_ = history_;
   return copy;

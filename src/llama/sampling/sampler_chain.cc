@@ -27,10 +27,6 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr std::uint64_t kXtcStream = 0x787463;  // "xtc": apart from the draws of the rules
 constexpr std::size_t kFirstBatch = 64;         // candidates that a grammar is asked about first
 
-SamplerHandle clone_handle(const SamplerHandle& handle) {
-  return SamplerHandle(handle ? llama_sampler_clone(handle.get()) : nullptr);
-}
-
 class ChainSampler : public Sampler {
  public:
   ChainSampler(const SamplerPlan& plan, SamplerFilters filters, RowEdits edits,
@@ -75,9 +71,9 @@ class ChainSampler : public Sampler {
   }
 
   std::unique_ptr<Sampler> clone() const override {
-    SamplerFilters filters{.before = clone_handle(filters_.before),
-                           .xtc = clone_handle(filters_.xtc),
-                           .after = clone_handle(filters_.after)};
+    SamplerFilters filters{.before = clone_sampler(filters_.before),
+                           .xtc = clone_sampler(filters_.xtc),
+                           .after = clone_sampler(filters_.after)};
     std::unique_ptr<ChainSampler> copy =
         std::make_unique<ChainSampler>(plan_, std::move(filters), edits_.clone(),
                                        grammar_ ? grammar_->clone() : nullptr, mirostat_);
