@@ -9,6 +9,7 @@
 #include "llama/draft_file.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/kernels/compute_threads.h"
 #include "llama/open_head.h"
 #include "llama/prediction.h"
 #include "llama/probe/probe.h"
@@ -85,6 +86,11 @@ Result<OpenedTarget> Opener::open() {
     opened_.exactness.kind = Exactness::Kind::kExact;
     opened_.exactness.reason.clear();
   }
+  // Not before: what depends on the number of threads is not seen by a probe on fewer of them.
+  if (opened_.exactness.kind == Exactness::Kind::kExact &&
+      bits_are_rows_alone(opened_.model->settings())) {
+    opened_.model->compute_on(threads::Cores::kLeft);
+  }
   opened_.settings = opened_.model->settings();
   opened_.notes = opened_.model->notes();
   add_prediction();
@@ -150,7 +156,6 @@ Status Opener::create_model(const ModelOptions& options, std::int32_t max_width)
   opened_.model.reset();
   ContextSettings settings = opened_.settings;
   settings.max_width = max_width;
-  if (bits_are_rows_alone(settings)) settings.cores = threads::Cores::kLeft;
   Result<std::unique_ptr<LlamaModel>> model = LlamaModel::create(opened_.file, options, settings);
   if (!model.ok()) return model.status();
   opened_.model = std::move(*model);
@@ -215,6 +220,7 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
                                                  .rows = known->report.rows,
                                                  .elapsed_ms = known->report.elapsed_ms}
                                    : ProbePassed();
+  const std::int64_t fewer = graphs_on_fewer_threads();
   Result<ProbeReport> report = probe(in_effect, starts, budget_ms, passed);
   opened_.probe_seconds += watch.elapsed_ms() / 1000.0;
   opened_.probe_cached = false;
@@ -233,6 +239,7 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   exactness = report_.exactness;
   opened_.longest_piece = report_.longest_piece;
   const CachedProbe probed{.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms};
+  if (!may_keep_verdict(fewer, graphs_on_fewer_threads())) return Status();
   // Another process may have stored more meanwhile, or a load that asked for more before.
   if (key.ok()) known = cache_.load(*key);
   if (key.ok() && !(known && known->says_more_than(probed))) {

@@ -49,9 +49,14 @@ void make_probe_context(std::int32_t widest, std::int32_t deepest, ModelOptions*
   settings->n_cells = std::max(deepest + 2 * widest, n_batch) + kOthers;
   settings->max_width = widest;
   settings->for_probe = true;
+  settings->cores = threads::Cores::kAsked;
   options->n_ctx = settings->n_cells;
   options->n_sequences = std::min(options->n_sequences, kSequences);
   options->n_batch = std::max({n_batch, widest + kSequences, 8});
+}
+
+bool may_keep_verdict(std::int64_t fewer_before, std::int64_t fewer_behind) {
+  return fewer_before == fewer_behind;
 }
 
 }  // namespace outrider::llama

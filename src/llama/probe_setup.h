@@ -25,8 +25,14 @@ bool is_text(const llama_vocab* vocab, Token token);
 
 // Makes the settings those of a context for the probe: up to three sequences, and cells for two
 // batches of the widest behind the deepest start. What influences kernels stays the real one's:
-// flash attention, cache types, threads.
+// flash attention, cache types, threads. All of these compute, whoever else wants the cores:
+// llama.cpp's attention cuts a row into as many pieces as there are threads, and one thread alone
+// would never show it.
 void make_probe_context(std::int32_t widest, std::int32_t deepest, ModelOptions* options,
                         ContextSettings* settings);
+
+// Whether what a probe found may be kept, for as many threads as were asked for. Graphs of this
+// process that took fewer (graphs_on_fewer_threads()): when it began, and when it had ended.
+bool may_keep_verdict(std::int64_t fewer_before, std::int64_t fewer_behind);
 
 }  // namespace outrider::llama

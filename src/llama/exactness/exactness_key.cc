@@ -17,7 +17,7 @@ namespace outrider::llama {
 namespace {
 
 // Raised when the probe compares other things, so that old verdicts are not trusted.
-constexpr int kProbeVersion = 4;
+constexpr int kProbeVersion = 5;
 
 constexpr std::uint64_t kHeadBytes = 64 * 1024;
 constexpr std::uint64_t kSampleBytes = 4096;
