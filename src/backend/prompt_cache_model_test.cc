@@ -128,7 +128,7 @@ TEST_F(SharedPrompts, TheFirstRequestAfterARestartGoesOnWhereTheLastOneEnded) {
   EXPECT_GT((*got)->completion.speculation.accepted, 0);
 }
 
-TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
+TEST_F(SharedPrompts, FilesOfOtherSettingsAreIgnoredAndDamagedOnesAreNamed) {
   const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
   (void)make(options)->run(request(common_ + "a"));
   std::vector<fs::path> files;
@@ -139,7 +139,9 @@ TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
   cache_type_ = "f32";
   {
     const std::unique_ptr<Runtime> other = make(options);
-    EXPECT_NE(notes_of(*other).find("other settings"), std::string::npos) << notes_of(*other);
+    EXPECT_NE(notes_of(*other).find("nothing in '" + folder() + "' is of this model, build and "),
+              std::string::npos)
+        << notes_of(*other);
     EXPECT_EQ((*other->run(request(common_ + "a")))->completion.cached_tokens, 0);
   }
   fs::remove_all(folder());

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/log.h"
+#include "base/status.h"
 #include "base/types.h"
 #include "llama.h"
 #include "llama/model/llama_model.h"
@@ -13,8 +13,9 @@
 namespace outrider::llama {
 
 // Milliseconds that it may take: `asked`, where that is above 0, else OUTRIDER_PROBE_BUDGET_MS,
-// else the usual. A variable that is no number is passed over, which `log` (may be empty) tells.
-double probe_budget_ms(ExactMode exact, double asked, const LogSink& log);
+// else the usual. Errors: kInvalidArgument, naming the variable, where that is asked and is no
+// number above 0.
+Result<double> probe_budget_ms(ExactMode exact, double asked);
 
 // Where to compare, for a cache of so many cells: the beginning, where 256 cells are crossed, and
 // beyond 512. A cache that never gets there needs no comparison there.
