@@ -73,7 +73,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // Signals as an interactive shell leaves them, whatever the test itself was started under.
 void reset_signals() {
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

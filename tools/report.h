@@ -13,7 +13,7 @@ namespace outrider::tools {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
-inline constexpr int kSignalBase = 128;  // + the signal's number: ended by Ctrl-C or SIGTERM
+inline constexpr int kSignalBase = 128;  // + the signal's number: ended by Ctrl-C, SIGTERM or SIGHUP
 
 // "outrider: error: <message>" in one line, and "outrider: hint: <hint>" in the next when there is
 // one.

@@ -205,7 +205,7 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
 Result<int> ServeCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   server_.defaults = request_.request;
-  // With a log SIGHUP does not end it, but means that the log was moved away.
+  // With a log SIGHUP does not end it as SIGTERM does, but means that the log was moved away.
   const std::vector<int> hangup(server_.access_log.empty() ? 0 : 1, SIGHUP);
   Terminal terminal({}, hangup);  // first: the catalog's threads must not take the signals
   LlamaLoader loader;
