@@ -115,6 +115,7 @@ class Child {
       dup2(in_.read_end, STDIN_FILENO);
       dup2(out_.write_end, STDOUT_FILENO);
       dup2(call_.terminal ? out_.write_end : err_.write_end, STDERR_FILENO);
+      for (const int descriptor : call_.closed) close(descriptor);
       become_cli(call_);
     }
     close_end(in_.read_end);
