@@ -28,8 +28,7 @@ CliCall serve_call(const std::vector<std::string>& more = {}) {
 
 // Serves, gets `signal` as soon as stderr holds `text`, and ends. Prints how long that took; no
 // test asserts a time, run_cli gives up after five minutes.
-CliResult served_until(const std::string& text, int signal) {
-  CliCall call = serve_call();
+CliResult served_until(const std::string& text, int signal, CliCall call = serve_call()) {
   bool sent = false;
   std::chrono::steady_clock::time_point then;
   call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
@@ -121,6 +120,14 @@ TEST(CliServe, IsReadyAlsoWhenAClientUnloadsTheModelAsSoonAsItIsOpen) {
   const CliResult result = run_cli(call);
   EXPECT_TRUE(unloaded);
   EXPECT_TRUE(ready) << result.err;
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(CliServe, ModelsOfAConfigFileThatIsAPipeAreServed) {
+  const CliModels& models = cli_models();
+  CliCall call = models.folder.call({"serve", "--config", "/dev/stdin", "--port", "0"});
+  call.input = "ctx = 2048\n[models.one]\nmodel = \"" + models.target + "\"\n";
+  const CliResult result = served_until("ready", SIGTERM, call);
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
