@@ -345,7 +345,7 @@ TEST(CliOutput, AFullDiskIsAFailureWithItsReason) {
   }
   const CliResult result = run({"-p", kPrompt, "-n", "4", "--result", "/dev/full"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("cannot write '/dev/full'"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("--result: cannot write '/dev/full'"), std::string::npos) << result.err;
 }
 
 TEST(CliOutput, ColorMarksTheDraftsTokensOnATerminalOrWhenForced) {
