@@ -161,6 +161,7 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
   names.insert(names.end(), aliases_.begin(), aliases_.end());
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
+  options.runtime.not_kept = print_not_kept;
   return Catalog::create(std::move(models.entries), std::move(options), loader);
 }
 
@@ -214,7 +215,8 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   const OnExit unwatch([&terminal] { terminal.signals.on_other({}); });
   if (!server_.access_log.empty()) {
     Result<std::unique_ptr<http::LineFile>> opened =
-        http::LineFile::open(server_.access_log, server_.access_log_mib << 20);
+        http::LineFile::open(server_.access_log, server_.access_log_mib << 20,
+                             [](const Status& why) { print_warning(why.message()); });
     if (!opened.ok()) return opened.status();
     log = std::move(*opened);
     server.log_to(log.get());
