@@ -9,6 +9,7 @@
 #include "draft/ngram/ngram_file.h"
 #include "input/prompt_file.h"
 #include "serve/prompt.h"
+#include "store/atomic_file.h"
 #include "tools/answer.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
@@ -25,6 +26,14 @@ namespace {
 constexpr const char* kRunDetails =
     R"(The text goes to stdout as it is accepted, without the prompt; everything else goes to stderr.
 Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills it.)";
+
+// Whole, or not at all with the old file as it was. A device, a pipe and a file in a folder where
+// none can be made are written as they are.
+Status write_result(const std::string& path, const std::string& line) {
+  const StatusCode beside = check_writable(path).code();
+  const bool may_replace = beside == StatusCode::kOk || beside == StatusCode::kResourceExhausted;
+  return may_replace ? write_whole_file(path, line) : write_file(path, line);
+}
 
 class RunCommand : public Command {
  public:
@@ -143,11 +152,21 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
   if (answer_.stats) {
     std::fputs(answer_stats(result, local, request_.request.width).c_str(), stderr);
   }
-  Status written = result_ ? write_file(*result_, result_line(result)) : Status();
-  if (written.ok()) written = save_ngrams(local.target(), result.completion);
-  OUTRIDER_RETURN_IF_ERROR(result.completion.error);
-  OUTRIDER_RETURN_IF_ERROR(written);
-  OUTRIDER_RETURN_IF_ERROR(output.status());
+  // All of it is tried, and told: none of them depends on another.
+  const Status outcomes[] = {
+      result.completion.error,
+      result_ ? write_result(*result_, result_line(result)).with_context("--result") : Status(),
+      save_ngrams(local.target(), result.completion), output.status()};
+  Status first;
+  for (const Status& outcome : outcomes) {
+    if (outcome.ok()) continue;
+    if (first.ok()) {
+      first = outcome;
+    } else {
+      (void)fail(outcome);
+    }
+  }
+  OUTRIDER_RETURN_IF_ERROR(first);
   return signals.exit_code();
 }
 

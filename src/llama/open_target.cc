@@ -259,7 +259,7 @@ void Opener::keep(const std::string& key) {
   const std::optional<CachedProbe> known = cache_.load(key);
   if (known && known->says_more_than(probed)) return;
   const Status stored = cache_.store(key, probed);
-  if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kDebug, stored.message());
+  if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kWarning, stored.message());
 }
 
 Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,

@@ -185,8 +185,9 @@ void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& i
   }
 }
 
-void PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
-  if (!used()) return;
+Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
+  Status result;
+  if (!used()) return result;
   (void)make_private_folder(folder_);  // somebody may have removed it
   // The one put longest ago first, so that it is the first to go.
   for (const IdleTexts::Entry& entry : engine.idle().entries()) {
@@ -206,12 +207,14 @@ void PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draf
           prompt.draft.tokens.resize(n_drafted);
         }
       }
-      static_cast<void>(write_prompt(path, prompt));
+      const Status written = write_prompt(path, prompt);
+      if (result.ok()) result = written;
     } catch (const std::bad_alloc&) {
       continue;
     }
     keep_to_limit();
   }
+  return result;
 }
 
 void PromptCache::keep_to_limit() {

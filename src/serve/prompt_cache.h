@@ -44,8 +44,9 @@ class PromptCache {
   // has used them since.
   void restore(Engine& engine, Drafter& drafter, const std::string& identity);
 
-  // Writes what the idle sequences hold. `drafter` may be null.
-  void save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
+  // Writes what the idle sequences hold. `drafter` may be null. Error: that of the first file that
+  // could not be written; the others are written all the same.
+  Status save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
 
   // What was ignored, and why.
   const std::vector<std::string>& notes() const { return notes_; }

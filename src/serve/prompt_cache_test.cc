@@ -66,7 +66,8 @@ class Life {
     EXPECT_EQ(got.tokens, reference(rows_, prompt, 1.0f, 5, 10));
     return got;
   }
-  void end() { cache_.save(engine_, &drafter_, draft_identity_); }
+  Status save() { return cache_.save(engine_, &drafter_, draft_identity_); }
+  void end() { EXPECT_TRUE(save().ok()); }
 
   const std::vector<std::string>& notes() const { return cache_.notes(); }
   std::int64_t draft_tokens() const { return draft_.tokens_evaluated(); }
@@ -100,6 +101,17 @@ TEST(PromptCache, WhatWasReadBeforeARestartIsNotReadAgain) {
   EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
   EXPECT_LT(life.draft_tokens(), fresh_draft) << "the draft model has its part back";
   EXPECT_EQ(life.run(prompt_of(2)).cached_tokens, 34);
+}
+
+TEST(PromptCache, AFolderThatTakesNothingIsToldAtTheEnd) {
+  const TempDir dir;
+  put_contents(dir.file("file"), "no folder");
+  Life life(dir.file("file"));
+  EXPECT_TRUE(life.save().ok()) << "there is nothing to save";
+  life.run(prompt_of(1));
+  const Status saved = life.save();
+  EXPECT_FALSE(saved.ok());
+  EXPECT_NE(saved.message().find(dir.file("file")), std::string::npos) << saved.message();
 }
 
 TEST(PromptCache, WhatAKilledProcessLeftHalfWrittenIsRemovedAtTheNextStart) {

@@ -5,6 +5,7 @@
 // longer get stays until its last request has ended.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -83,7 +84,8 @@ class Station {
   SuffixMemory* memory() const;     // the suffix drafter's; null: it remembers no texts
   std::string memory_file() const;  // empty: remembered texts are not kept
   void recall_texts();
-  void keep_texts() const;
+  Status keep_texts() const;
+  void tell_unless_kept(const std::function<Status()>& keep) const;
   LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
@@ -95,6 +97,7 @@ class Station {
   Experiences experiences_;
   PromptCache prompts_;
   const std::string remember_folder_;
+  const std::function<void(const Status&)> not_kept_;
   std::string memory_note_;         // why no texts were recalled; empty: there is nothing to say
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };

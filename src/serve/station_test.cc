@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "draft/drafter_table.h"
 #include "testing/fake_drafter.h"
 #include "testing/fake_loader.h"
 #include "testing/runtime_fixture.h"
+#include "testing/tiny_dir.h"
 
 namespace outrider {
 namespace {
@@ -41,6 +44,22 @@ TEST_F(StationTest, ADraftThatFindsNoPlaceIsAnErrorAndNotSilentlyLeftOut) {
   EXPECT_NE(station.draft(), nullptr);
   EXPECT_TRUE(station.set_draft(nullptr, "it goes").ok());
   EXPECT_EQ(station.draft(), nullptr);
+}
+
+TEST_F(StationTest, TextsThatCannotBeKeptAreToldAtTheEnd) {
+  const testing::TempDir dir;
+  std::vector<std::string> told;
+  RuntimeOptions options;
+  options.remember_tokens = 4096;
+  options.not_kept = [&told](const Status& why) { told.push_back(why.message()); };
+  options.remember_folder = dir.file("folder");
+  { const Station station(target_, options); }
+  EXPECT_TRUE(told.empty());
+  testing::write_bytes(dir.file("file"), "no folder");
+  options.remember_folder = dir.file("file");
+  { const Station station(target_, options); }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].find("remember_folder: "), 0U) << told[0];
 }
 
 }  // namespace
