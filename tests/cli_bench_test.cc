@@ -209,6 +209,7 @@ TEST(CliBench, MistakesAreNamed) {
       {{"--categories", "poems"}, 1, "--categories has 'poems', which no prompt is of; there are "},
       {{"--prompts", folder.path("none")}, 1, "'" + folder.path("none") + "' does not exist"},
       {{"--report", ""}, 2, "--report is '', but must be a file's name"},
+      {{"--report", cli_models().target}, 1, "--report is '" + cli_models().target + "' itself"},
   };
   for (const auto& [more, code, message] : cases) {
     const CliResult result = run_cli(bench_call(folder, more));
@@ -342,6 +343,7 @@ TEST(CliCalibrate, MistakesAreNamed) {
       {{"--widths", "60", "-b", "32"}, 1, "--widths has 60, but '"},
       {{"--plot", folder.path("no/plot.svg")}, 1, "--plot: "},
       {{"--plot", ""}, 2, "--plot is '', but must be a file's name"},
+      {{"--plot", cli_models().target}, 1, "--plot is '" + cli_models().target + "' itself"},
   };
   for (const auto& [more, code, message] : cases) {
     const CliResult result = run_cli(calibrate_call(folder, more));

@@ -109,9 +109,9 @@ TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {
   expect({"make-draft", target, "-o", "x", "-d", target}, 2, "unknown option -d");
   expect({"make-draft", target, "-o", "x", "--temp", "-1"}, 2, "--temp");
   expect({"make-draft", target, "-o", "x", "--measure", "many"}, 2, "--measure");
-  expect({"make-draft", target, "-o", target}, 1, "give the draft another name");
+  expect({"make-draft", target, "-o", target}, 1, "give another name");
   expect({"make-draft", target, "--from", cli_models().draft, "-o", cli_models().draft}, 1,
-         "give the draft another name");
+         "give another name");
   expect({"make-draft", target, "-o", folder.path("no/such/draft.gguf")}, 1, "--output");
   const std::string old = folder.write("old.gguf", "old");
   expect({"make-draft", target, "-o", old}, 1, "exists; --force replaces it");

@@ -178,6 +178,23 @@ TEST(CliSuffix, AFailedBuildLeavesTheOldStoreAndSaysWhy) {
   EXPECT_EQ(nowhere.exit_code, 1);
 }
 
+TEST(CliSuffix, NoTextAndNoModelIsReplacedAndAWrongFolderIsFoundBeforeTheTextsAreRead) {
+  const CliFolder folder;
+  const std::string vocab = folder.write("model.gguf", read_file(cli_models().target));
+  const std::string text = folder.write("t.txt", "some text");
+  for (const std::string& output : {vocab, text, folder.write("other.txt", "other")}) {
+    const std::string before = read_file(output);
+    const CliResult result = suffix(folder, {"build", "--vocab", vocab, text, "-o", output});
+    EXPECT_EQ(result.exit_code, 1) << result.out;
+    EXPECT_EQ(result.err.rfind("outrider: error: --output ", 0), 0U) << result.err;
+    EXPECT_EQ(read_file(output), before);
+  }
+  const std::string unread = folder.write("bad.txt", "not \xFF UTF-8");
+  const CliResult nowhere =
+      suffix(folder, {"build", "--vocab", vocab, unread, "-o", folder.path("none/store")});
+  EXPECT_EQ(nowhere.err.rfind("outrider: error: --output: ", 0), 0U) << nowhere.err;
+}
+
 TEST(CliSuffix, WrongUsageIsSaid) {
   const CliFolder folder;
   const std::vector<std::vector<std::string>> wrong = {{},

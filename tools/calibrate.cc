@@ -12,6 +12,7 @@
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -116,7 +117,10 @@ Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) c
 }
 
 Result<int> CalibrateCommand::run() {
-  OUTRIDER_RETURN_IF_ERROR(check_output("--plot", plot_));
+  if (plot_) {
+    OUTRIDER_RETURN_IF_ERROR(
+        check_output_file({.option = "--plot", .path = *plot_, .reads = model_files(model_)}));
+  }
   plan_.target = target_options(model_);
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);

@@ -139,6 +139,13 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 bool has_target(const ModelArguments& a) { return a.model || a.hf_repo; }
 bool has_draft(const ModelArguments& a) { return a.draft_model || a.hf_repo_draft; }
 
+std::vector<std::string> model_files(const ModelArguments& a) {
+  std::vector<std::string> files = a.target.lora;
+  if (a.model) files.push_back(*a.model);
+  if (a.draft_model) files.push_back(*a.draft_model);
+  return files;
+}
+
 void require_model(const ModelArguments& a) {
   if (!has_target(a)) throw UsageError("--model is missing", kHowToGetOne);
   check_hub_name("--hf-repo", a.hf_repo, "--model", a.model);

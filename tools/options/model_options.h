@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -43,6 +44,9 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 // Whether a target (a draft model) is given, as a file or in the hub.
 bool has_target(const ModelArguments& arguments);
 bool has_draft(const ModelArguments& arguments);
+
+// Those of the target, the draft and the adapters that are given as files.
+std::vector<std::string> model_files(const ModelArguments& arguments);
 
 // Throws UsageError when there is no target, and for names that cannot be one.
 void require_model(const ModelArguments& arguments);

@@ -11,8 +11,6 @@
 namespace outrider {
 namespace {
 
-constexpr const char* kKind = "ngram";
-
 struct NgramRecord {
   Token tokens[kMaxNgram];
   std::uint32_t n_followers;
@@ -102,7 +100,7 @@ Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const 
                  [&part](const Follower& f) { return f.token != part.best.token; });
   }
   StoreContents contents;
-  contents.kind = kKind;
+  contents.kind = kNgramStore;
   contents.tokenizer = tokenizer;
   contents.params[kShortest] = static_cast<std::uint64_t>(cache.empty() ? 0 : shortest);
   contents.params[kLongest] = static_cast<std::uint64_t>(longest);
@@ -120,7 +118,7 @@ Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const 
 }
 
 Result<NgramFile> load_ngrams(const std::string& path) {
-  Result<std::unique_ptr<StoreFile>> opened = StoreFile::open(path, kKind);
+  Result<std::unique_ptr<StoreFile>> opened = StoreFile::open(path, kNgramStore);
   if (!opened.ok()) return opened.status();
   const StoreFile& file = **opened;
   OUTRIDER_RETURN_IF_ERROR(file.verify());
