@@ -141,6 +141,19 @@ TEST(CliMakeDraft, AMissingSourceIsToldByName) {
   EXPECT_EQ(entries(folder), 0U);
 }
 
+TEST(CliMakeDraft, WhatAKilledOneLeftIsRemovedByTheNext) {
+  const CliFolder folder;
+  const std::string gone = "made.gguf.999999999.candidate.gguf";  // no process has that number
+  folder.write(gone, "candidate");
+  folder.write(gone + ".999999999-4.part", "part");
+  const std::string own = folder.write("made.gguf.x.candidate.gguf", "the user's");
+  const std::string alive = folder.write("made.gguf.1.candidate.gguf", "of a process that runs");
+  EXPECT_EQ(run_cli(make_call(folder, {"--from", folder.path("missing.gguf")})).exit_code, 1);
+  EXPECT_EQ(entries(folder), 2U);
+  EXPECT_EQ(read_file(own), "the user's");
+  EXPECT_EQ(read_file(alive), "of a process that runs");
+}
+
 TEST(CliMakeDraft, CtrlCLeavesNothingBehind) {
   const CliFolder folder;
   // What llama.cpp says of the target comes when signals are watched for. The sample is so
