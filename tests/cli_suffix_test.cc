@@ -214,6 +214,11 @@ TEST(CliSuffix, WrongUsageIsSaid) {
   }
   const std::vector<std::string> recycle = {"--drafter", "recycle", "--suffix-store", "x"};
   EXPECT_EQ(run_cli(folder.call(run_arguments(recycle))).exit_code, 2);
+  const CliResult plain =
+      run_cli(folder.call(run_arguments({"--width", "1", "--suffix-store", "x"})));
+  EXPECT_EQ(plain.exit_code, 2);
+  EXPECT_NE(plain.err.find("--suffix-store is given, but --width is 1"), std::string::npos)
+      << plain.err;
 }
 
 }  // namespace

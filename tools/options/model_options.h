@@ -48,8 +48,9 @@ bool has_draft(const ModelArguments& arguments);
 // Those of the target, the draft and the adapters that are given as files.
 std::vector<std::string> model_files(const ModelArguments& arguments);
 
-// Throws UsageError when there is no target, and for names that cannot be one.
-void require_model(const ModelArguments& arguments);
+// A draft model '' becomes none. Throws UsageError when there is no target, and for names that
+// cannot be one.
+void require_model(ModelArguments& arguments);
 
 // REQUIRES: there is a --model (a --draft-model); fetch_models() has passed
 ModelOptions target_options(const ModelArguments& arguments);
