@@ -310,6 +310,7 @@ TEST(CliNgram, RunWithNgramCacheGivesThePlainTextAndLearnsOnlyIntoTheGivenFile) 
   const Json first = run({"--drafter", "ngram-cache", "--ngram-dynamic", dynamic}).object();
   EXPECT_EQ(first["tokens"], plain["tokens"]);
   ASSERT_TRUE(std::filesystem::exists(dynamic));
+  EXPECT_EQ(std::filesystem::status(dynamic).permissions(), std::filesystem::perms{0600});
   const Json stats = ngram(folder, {"stats", dynamic, "--json"}).object()["files"][0];
   EXPECT_GT(stats["by_order"][3], 50);
   // Strict thresholds want two sightings: after the second run it knows the text.

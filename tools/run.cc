@@ -140,7 +140,8 @@ Status RunCommand::save_ngrams(const Target& target, const Completion& completio
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
   const std::uint64_t most_bytes = static_cast<std::uint64_t>(ngram_dynamic_mib_) << 20;
-  return outrider::save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, *path)
+  PrivateFileOps ops;  // its n-grams are pieces of texts
+  return outrider::save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, *path, ops)
       .with_context("--ngram-dynamic");
 }
 
