@@ -330,6 +330,18 @@ TEST(CliCalibrate, KeepsTheCostsThatLoadingReads) {
   EXPECT_EQ(read_file(kept()[0].string()).find("33 77.5"), std::string::npos);
 }
 
+TEST(CliCalibrate, SaysThatNothingCanBeKeptAndFails) {
+  const CliFolder folder;
+  CliCall call = calibrate_call(folder, {"--widths", "2", "--repeat", "1"});
+  call.environment["OUTRIDER_CACHE"] = folder.write("file", "no folder");
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.out.find("x T(1)"), std::string::npos) << "what was measured is shown";
+  EXPECT_NE(result.err.find("outrider: error: what was measured cannot be kept: "),
+            std::string::npos)
+      << result.err;
+}
+
 TEST(CliCalibrate, MistakesAreNamed) {
   const CliFolder folder;
   const std::vector<std::tuple<std::vector<std::string>, int, std::string>> cases = {

@@ -1,8 +1,6 @@
 #include "tools/chat/line_editor.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
