@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "draft/ngram/ngram_file.h"
-#include "draft/ngram/ngram_limit.h"
 #include "input/prompt_file.h"
 #include "serve/prompt.h"
 #include "tools/answer.h"
@@ -126,22 +125,16 @@ CompletionRequest RunCommand::make_request(const Target& target) const {
 
 // The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
 // short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end. Into
-// the file as it is now: another run may have added to it meanwhile.
+// the file as it is now: another run may have added to it since this one began.
 Status RunCommand::save_ngrams(const Target& target, const Completion& completion) const {
   const std::optional<std::string> path = learned_file();
   if (!path) return Status();
-  const TokenizerId tokenizer = tokenizer_id(target.vocabulary());
-  Result<NgramCache> cache = load_ngrams(*path, tokenizer);
-  if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
-  if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
   CompletionRequest request = make_request(target);
   OUTRIDER_ASSIGN_OR_RETURN(outrider::Prompt prompt, make_prompt(request, target));
   std::vector<Token> text = std::move(prompt.tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
-  cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
   const std::uint64_t most_bytes = static_cast<std::uint64_t>(ngram_dynamic_mib_) << 20;
-  PrivateFileOps ops;  // its n-grams are pieces of texts
-  return outrider::save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, *path, ops)
+  return add_to_ngrams(text, tokenizer_id(target.vocabulary()), *path, most_bytes)
       .with_context("--ngram-dynamic");
 }
 

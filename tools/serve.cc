@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/llama_loader.h"
+#include "base/on_exit.h"
 #include "catalog/catalog.h"
 #include "http/listener.h"
 #include "http/metrics/access_log.h"
@@ -172,6 +173,8 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   http::Server server(server_, catalog);
   server.state().floors().measure_with([this](const Target& target) { return floor_of(target); });
   std::unique_ptr<http::LineFile> log;
+  // However this ends: SIGHUP must not find a log that is gone.
+  const OnExit unwatch([&terminal] { terminal.signals.on_other({}); });
   if (!server_.access_log.empty()) {
     Result<std::unique_ptr<http::LineFile>> opened =
         http::LineFile::open(server_.access_log, server_.access_log_mib << 20);
@@ -184,10 +187,7 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
     });
   }
   Result<std::unique_ptr<http::Listener>> listener = http::Listener::create(server);
-  if (!listener.ok()) {
-    terminal.signals.on_other({});
-    return listener.status();
-  }
+  if (!listener.ok()) return listener.status();
   Status listened;
   Listening listening(**listener, terminal.signals, listened);
   const bool is_v6 = server_.host.find(':') != std::string::npos;
@@ -198,7 +198,6 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   if (!opened.ok()) (*listener)->stop();
   if (opened.ok() && !terminal.signals.raised()) print_note("ready");
   listening.wait();
-  terminal.signals.on_other({});
   // What a signal ended did not fail.
   return opened.ok() || terminal.signals.raised() ? listened : opened;
 }

@@ -52,8 +52,8 @@ void CostCurve::note(std::int32_t width, double ms) {
   ++entry.n;
   const double off = time - level_ - entry.shape;
   level_ += kLevelRate * std::clamp(off, -kClip, kClip);
-  // The first passes of a width are averaged, against the level: it may be the only one from now on,
-  // and one alone may have been held up.
+  // The first passes of a width are averaged, against the level: it may be the only one from now
+  // on, and one alone may have been held up.
   const double rate = std::max(kShapeRate, 1.0 / (static_cast<double>(entry.n) + 1.0));
   if (entry.n <= kMeasured) {
     entry.shape += rate * std::clamp(off, -kClip, kClip);

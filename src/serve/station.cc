@@ -110,18 +110,21 @@ void Station::make_engine() {
   }
 }
 
-void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
+Status Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
   if (draft_) {
     experiences_.keep(*engine_);
     engine_->detach(draft_->drafter.get(), reason);
   }
   draft_ = std::move(draft);
-  if (!draft_) return;
-  // There is room: a place is kept for it.
+  if (!draft_) return Status();
   const Status attached = engine_->attach(draft_->drafter.get());
-  if (!attached.ok()) return draft_.reset();
+  if (!attached.ok()) {
+    draft_.reset();
+    return attached;
+  }
   prompts_.restore(*engine_, *draft_->drafter, draft_->identity);
   introduce_draft();
+  return Status();
 }
 
 void Station::introduce_draft() {

@@ -46,8 +46,10 @@ class Station {
   Draft* draft() { return draft_.get(); }  // null: there is none
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old
-  // one guessed for go on plain and say `reason`.
-  void set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
+  // one guessed for go on plain and say `reason`. Errors: Engine::attach()'s, when there is none
+  // afterwards; a place is kept for it, so only where others took all of them. May throw
+  // std::bad_alloc; set_draft(nullptr, ...) then takes away what is half in place, and fails never.
+  Status set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
 
   // A file that its drafter uses from now on, see LookupDrafter::add_file; for all requests, the
   // running ones too. May throw std::bad_alloc, with nothing changed.
