@@ -209,6 +209,7 @@ TEST(CliBench, MistakesAreNamed) {
       {{"--categories", "poems"}, 1, "--categories has 'poems', which no prompt is of; there are "},
       {{"--prompts", folder.path("none")}, 1, "'" + folder.path("none") + "' does not exist"},
       {{"--report", ""}, 2, "--report is '', but must be a file's name"},
+      {{"--report", cli_models().target}, 1, "--report is '" + cli_models().target + "' itself"},
   };
   for (const auto& [more, code, message] : cases) {
     const CliResult result = run_cli(bench_call(folder, more));
@@ -329,6 +330,18 @@ TEST(CliCalibrate, KeepsTheCostsThatLoadingReads) {
   EXPECT_EQ(read_file(kept()[0].string()).find("33 77.5"), std::string::npos);
 }
 
+TEST(CliCalibrate, SaysThatNothingCanBeKeptAndFails) {
+  const CliFolder folder;
+  CliCall call = calibrate_call(folder, {"--widths", "2", "--repeat", "1"});
+  call.environment["OUTRIDER_CACHE"] = folder.write("file", "no folder");
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.out.find("x T(1)"), std::string::npos) << "what was measured is shown";
+  EXPECT_NE(result.err.find("outrider: error: what was measured cannot be kept: "),
+            std::string::npos)
+      << result.err;
+}
+
 TEST(CliCalibrate, MistakesAreNamed) {
   const CliFolder folder;
   const std::vector<std::tuple<std::vector<std::string>, int, std::string>> cases = {
@@ -342,6 +355,7 @@ TEST(CliCalibrate, MistakesAreNamed) {
       {{"--widths", "60", "-b", "32"}, 1, "--widths has 60, but '"},
       {{"--plot", folder.path("no/plot.svg")}, 1, "--plot: "},
       {{"--plot", ""}, 2, "--plot is '', but must be a file's name"},
+      {{"--plot", cli_models().target}, 1, "--plot is '" + cli_models().target + "' itself"},
   };
   for (const auto& [more, code, message] : cases) {
     const CliResult result = run_cli(calibrate_call(folder, more));

@@ -272,6 +272,15 @@ TEST(CliInspect, SaysWhatAModelIsAndNeeds) {
   EXPECT_NE(table.out.find("chat template"), std::string::npos) << table.out;
 }
 
+TEST(CliInspect, RefusesACacheThatRunRefuses) {
+  const CliModels& models = cli_models();
+  const CliResult result = run_cli(models.folder.call(
+      {"inspect", models.target, "--cache-type-v", "q4_0", "--flash-attn", "off"}));
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_NE(result.err.find("a q4_0 cache for values needs flash attention"), std::string::npos)
+      << result.err;
+}
+
 TEST(CliInspect, SaysWhichTokensOfAPairDifferAndHowManyAreShared) {
   const CliModels& models = cli_models();
   const CliResult result =

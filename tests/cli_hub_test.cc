@@ -90,6 +90,24 @@ TEST_F(CliHub, WrongNamesAndUnknownModelsAreRefused) {
   EXPECT_EQ(value.exit_code, 0) << "a prompt that looks like the option: " << value.err;
 }
 
+TEST_F(CliHub, WhatIsTypedReplacesTheOtherKindOfModelInTheEnvironmentAndInAFile) {
+  const std::string file = folder_.write("o.toml", "model = \"gone.gguf\"\ndraft-model = \"x\"\n");
+  const std::vector<std::string> typed = {"inspect", "-hf", "u/target"};
+  CliCall environment = call(typed);
+  environment.environment["OUTRIDER_MODEL"] = "gone.gguf";
+  CliCall config = call(typed);
+  config.arguments.insert(config.arguments.end(), {"--config", file, "-d", ""});
+  CliCall other = call({"inspect", cli_models().target});
+  other.environment["OUTRIDER_HF_REPO"] = "u/nothing";
+  for (const CliCall& replaced : {environment, config, other}) {
+    const CliResult result = run(replaced);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  CliCall nearer = call({"inspect", "--config", file, "-d", ""});
+  nearer.environment["OUTRIDER_HF_REPO"] = "u/target";
+  EXPECT_EQ(run(nearer).exit_code, 0) << "the environment wins over the file";
+}
+
 TEST_F(CliHub, CtrlCEndsADownloadAndKeepsThePart) {
   HubFile file{.bytes = read_file(cli_models().target)};
   file.breaks_after = static_cast<std::int64_t>(file.bytes.size() / 2);

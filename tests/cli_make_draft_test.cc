@@ -109,9 +109,9 @@ TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {
   expect({"make-draft", target, "-o", "x", "-d", target}, 2, "unknown option -d");
   expect({"make-draft", target, "-o", "x", "--temp", "-1"}, 2, "--temp");
   expect({"make-draft", target, "-o", "x", "--measure", "many"}, 2, "--measure");
-  expect({"make-draft", target, "-o", target}, 1, "give the draft another name");
+  expect({"make-draft", target, "-o", target}, 1, "give another name");
   expect({"make-draft", target, "--from", cli_models().draft, "-o", cli_models().draft}, 1,
-         "give the draft another name");
+         "give another name");
   expect({"make-draft", target, "-o", folder.path("no/such/draft.gguf")}, 1, "--output");
   const std::string old = folder.write("old.gguf", "old");
   expect({"make-draft", target, "-o", old}, 1, "exists; --force replaces it");
@@ -139,6 +139,19 @@ TEST(CliMakeDraft, AMissingSourceIsToldByName) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("missing.gguf"), std::string::npos) << result.err;
   EXPECT_EQ(entries(folder), 0U);
+}
+
+TEST(CliMakeDraft, WhatAKilledOneLeftIsRemovedByTheNext) {
+  const CliFolder folder;
+  const std::string gone = "made.gguf.999999999.candidate.gguf";  // no process has that number
+  folder.write(gone, "candidate");
+  folder.write(gone + ".999999999-4.part", "part");
+  const std::string own = folder.write("made.gguf.x.candidate.gguf", "the user's");
+  const std::string alive = folder.write("made.gguf.1.candidate.gguf", "of a process that runs");
+  EXPECT_EQ(run_cli(make_call(folder, {"--from", folder.path("missing.gguf")})).exit_code, 1);
+  EXPECT_EQ(entries(folder), 2U);
+  EXPECT_EQ(read_file(own), "the user's");
+  EXPECT_EQ(read_file(alive), "of a process that runs");
 }
 
 TEST(CliMakeDraft, CtrlCLeavesNothingBehind) {

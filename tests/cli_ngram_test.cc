@@ -104,6 +104,30 @@ TEST(CliNgram, MistakesAreNamedAndWriteNothing) {
   }
 }
 
+TEST(CliNgram, NoInputAndNoFileOfAnotherKindIsReplaced) {
+  const CliFolder folder;
+  const std::string vocab = folder.write("model.gguf", read_file(cli_models().target));
+  const std::string text = folder.write("t.txt", story(3));
+  const std::string good = folder.path("good");
+  ASSERT_EQ(ngram(folder, {"create", "--vocab", vocab, text, "-o", good}).exit_code, 0);
+  const std::vector<std::vector<std::string>> cases = {
+      {"create", "--vocab", vocab, text, "-o", vocab},
+      {"create", "--vocab", vocab, text, "-o", text},
+      {"create", "--vocab", cli_models().target, text, "-o", vocab},  // another file, of a model
+      {"merge", good, "-o", text},
+      {"export", good, "-o", good},
+      {"export", good, "-o", text},
+      {"export", good, "-o", vocab}};
+  for (const std::vector<std::string>& arguments : cases) {
+    const std::string before = read_file(arguments.back());
+    const CliResult result = ngram(folder, arguments);
+    EXPECT_EQ(result.exit_code, 1) << result.out;
+    EXPECT_EQ(result.err.rfind("outrider: error: --output ", 0), 0U) << result.err;
+    EXPECT_EQ(read_file(arguments.back()), before);
+  }
+  EXPECT_EQ(ngram(folder, {"merge", good, good, "-o", good}).exit_code, 0);
+}
+
 CliResult replay(const CliFolder& folder, std::vector<std::string> arguments) {
   const std::vector<std::string> front = {"replay", "--vocab", cli_models().target, "--drafter",
                                           "ngram-cache"};
@@ -286,6 +310,7 @@ TEST(CliNgram, RunWithNgramCacheGivesThePlainTextAndLearnsOnlyIntoTheGivenFile) 
   const Json first = run({"--drafter", "ngram-cache", "--ngram-dynamic", dynamic}).object();
   EXPECT_EQ(first["tokens"], plain["tokens"]);
   ASSERT_TRUE(std::filesystem::exists(dynamic));
+  EXPECT_EQ(std::filesystem::status(dynamic).permissions(), std::filesystem::perms{0600});
   const Json stats = ngram(folder, {"stats", dynamic, "--json"}).object()["files"][0];
   EXPECT_GT(stats["by_order"][3], 50);
   // Strict thresholds want two sightings: after the second run it knows the text.

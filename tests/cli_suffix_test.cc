@@ -178,6 +178,23 @@ TEST(CliSuffix, AFailedBuildLeavesTheOldStoreAndSaysWhy) {
   EXPECT_EQ(nowhere.exit_code, 1);
 }
 
+TEST(CliSuffix, NoTextAndNoModelIsReplacedAndAWrongFolderIsFoundBeforeTheTextsAreRead) {
+  const CliFolder folder;
+  const std::string vocab = folder.write("model.gguf", read_file(cli_models().target));
+  const std::string text = folder.write("t.txt", "some text");
+  for (const std::string& output : {vocab, text, folder.write("other.txt", "other")}) {
+    const std::string before = read_file(output);
+    const CliResult result = suffix(folder, {"build", "--vocab", vocab, text, "-o", output});
+    EXPECT_EQ(result.exit_code, 1) << result.out;
+    EXPECT_EQ(result.err.rfind("outrider: error: --output ", 0), 0U) << result.err;
+    EXPECT_EQ(read_file(output), before);
+  }
+  const std::string unread = folder.write("bad.txt", "not \xFF UTF-8");
+  const CliResult nowhere =
+      suffix(folder, {"build", "--vocab", vocab, unread, "-o", folder.path("none/store")});
+  EXPECT_EQ(nowhere.err.rfind("outrider: error: --output: ", 0), 0U) << nowhere.err;
+}
+
 TEST(CliSuffix, WrongUsageIsSaid) {
   const CliFolder folder;
   const std::vector<std::vector<std::string>> wrong = {{},
@@ -197,6 +214,11 @@ TEST(CliSuffix, WrongUsageIsSaid) {
   }
   const std::vector<std::string> recycle = {"--drafter", "recycle", "--suffix-store", "x"};
   EXPECT_EQ(run_cli(folder.call(run_arguments(recycle))).exit_code, 2);
+  const CliResult plain =
+      run_cli(folder.call(run_arguments({"--width", "1", "--suffix-store", "x"})));
+  EXPECT_EQ(plain.exit_code, 2);
+  EXPECT_NE(plain.err.find("--suffix-store is given, but --width is 1"), std::string::npos)
+      << plain.err;
 }
 
 }  // namespace

@@ -78,6 +78,10 @@ TEST(CliUsage, TheVersionNamesTheCommitAsSystemStatusDoes) {
 TEST(CliUsage, WithoutACommandItSaysWhichThereAre) {
   expect_message(outrider({}), 2, "no command was given; commands are run, chat, compare, ");
   expect_message(outrider({"rnu"}), 2, "unknown command 'rnu'", "did you mean run?");
+  expect_message(outrider({"--json", "run"}), 2, "--json stands before the command",
+                 "options go behind it: outrider run --json");
+  expect_message(outrider({"run", "--config", "a", "--config", "b"}), 2,
+                 "--config is given more than once");
   expect_message(outrider({"--bogus"}), 2, "unknown option --bogus");
   expect_message(outrider({"rnu", "--help"}), 2, "unknown command 'rnu'", "did you mean run?");
   expect_message(outrider({"--help", "completions"}), 2, "unknown command 'completions'",
@@ -291,6 +295,25 @@ TEST(CliLayers, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
   EXPECT_EQ(tokens_said({.arguments = {"-n", "7", "-n", "2"}}), 2U) << "the last one wins";
   expect_message(run_cli(run_call({"-p", "hi", "--config", own})), 2,
                  "config file '" + own + "', line 1: unknown option 'n'");
+}
+
+TEST(CliLayers, APromptThatIsTypedReplacesAnotherKindFurtherAway) {
+  const CliFolder folder;
+  const std::string text = folder.write("text", "hi");
+  const std::string prompt = folder.write("prompt.toml", "prompt = \"x\"\n");
+  const std::string file = folder.write("file.toml", "file = \"gone\"\n");
+  const std::string draft = folder.write("draft.toml", "draft-model = \"gone\"\n");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--config", prompt, "-f", text},
+                                             {"--config", file, "-p", "hi"},
+                                             {"--config", prompt, "-"},
+                                             {"--config", draft, "-d", "", "-p", "hi"}}) {
+    CliCall call = run_call(arguments);
+    call.input = "hi";
+    call.environment["OUTRIDER_MAX_TOKENS"] = "2";
+    const CliResult result = run_cli(call);
+    EXPECT_EQ(result.exit_code, 0) << arguments[1] << ": " << result.err;
+  }
 }
 
 TEST(CliLayers, ATableOfTheCommandWinsOverTheTopOfTheFileAndOtherTablesAreOthers) {

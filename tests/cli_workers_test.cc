@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -53,6 +54,22 @@ TEST(CliWorker, SaysWhereItListensAndEndsWhenToldTo) {
     EXPECT_EQ(result.out, "listening on 127.0.0.1:" + port + "\n");
     EXPECT_EQ(result.exit_code, 0) << result.err;
   }
+}
+
+// OUTRIDER_CACHE, the folder of the measurements, was that of the tensors, too.
+TEST(CliWorker, KeepsTensorsOnlyInTheFolderThatItsOwnOptionNames) {
+  const CliFolder folder;
+  CliCall worker = call({"worker", "--port", std::to_string(free_port())});
+  worker.environment["OUTRIDER_CACHE"] = folder.path("measured");
+  worker.on_output = [](pid_t child, const std::string& out, const std::string&) {
+    if (out.find('\n') != std::string::npos) kill(child, SIGTERM);
+    return true;
+  };
+  EXPECT_EQ(run_cli(worker).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("measured")));
+  worker.arguments.insert(worker.arguments.end(), {"--tensor-cache", folder.path("tensors")});
+  EXPECT_EQ(run_cli(worker).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path("tensors")));
 }
 
 TEST(CliWorker, RefusesWhatOthersReachUnlessForced) {

@@ -194,6 +194,8 @@ TEST(WorkerAddress, IsAHostAndAPort) {
   }
   EXPECT_FALSE(llama::parse_worker_addresses({}).ok());
   EXPECT_FALSE(llama::parse_worker_addresses({"a:1", "b:1", "a:1"}).ok());
+  EXPECT_FALSE(llama::parse_worker_addresses({"127.0.0.1:1", "localhost:1"}).ok());
+  EXPECT_TRUE(llama::parse_worker_addresses({"127.0.0.1:1", "localhost:2"}).ok());
   EXPECT_FALSE(llama::parse_worker_addresses(std::vector<std::string>(17, "a:1")).ok());
   EXPECT_TRUE(llama::is_loopback("127.0.0.1"));
   EXPECT_TRUE(llama::is_loopback("127.9.9.9"));

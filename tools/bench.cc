@@ -16,6 +16,7 @@
 #include "tools/options/options.h"
 #include "tools/options/request_options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -172,7 +173,12 @@ Status check_oracle(const DrafterPlan& drafters) {
 
 Result<int> BenchCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
-  OUTRIDER_RETURN_IF_ERROR(check_output("--report", report_));
+  if (report_) {
+    OutputFile output{.option = "--report", .path = *report_, .reads = model_files(model_)};
+    output.reads.push_back(*prompts_file_);
+    for (const DrafterFile& file : request_.files) output.reads.push_back(file.path);
+    OUTRIDER_RETURN_IF_ERROR(check_output_file(output));
+  }
   OUTRIDER_ASSIGN_OR_RETURN(std::vector<FilePrompt> all,
                             read_prompt_file(*prompts_file_, /*limit=*/0));
   OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,

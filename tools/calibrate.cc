@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "lab/calibrate_run.h"
+#include "llama/exactness/exactness_cache.h"
 #include "store/atomic_file.h"
+#include "store/cache_folder.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -115,8 +118,20 @@ Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) c
   return lab::measure_stock(local->harness(), plan_, result);
 }
 
+// What loading keeps is half of what the command is for, and loading does not fail for want of it.
+Status check_kept() {
+  const std::filesystem::path folder = llama::default_cache_folder();
+  const Status possible = folder.empty()
+                              ? not_found("there is no folder for it; OUTRIDER_CACHE names one")
+                              : check_cache_file(folder / "costs" / "check");
+  return possible.with_context("what was measured cannot be kept");
+}
+
 Result<int> CalibrateCommand::run() {
-  OUTRIDER_RETURN_IF_ERROR(check_output("--plot", plot_));
+  if (plot_) {
+    OUTRIDER_RETURN_IF_ERROR(
+        check_output_file({.option = "--plot", .path = *plot_, .reads = model_files(model_)}));
+  }
   plan_.target = target_options(model_);
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);
@@ -126,9 +141,9 @@ Result<int> CalibrateCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(measure(watch(), result));
   OUTRIDER_RETURN_IF_ERROR(
       print(lab::calibration_json(result), lab::calibration_table(result)).status());
-  if (!plot_) return kDone;
-  OUTRIDER_RETURN_IF_ERROR(
-      write_whole_file(*plot_, lab::calibration_plot(result)).with_context("--plot"));
+  const Status drawn = plot_ ? write_whole_file(*plot_, lab::calibration_plot(result)) : Status();
+  OUTRIDER_RETURN_IF_ERROR(drawn.with_context("--plot"));
+  OUTRIDER_RETURN_IF_ERROR(check_kept());
   return kDone;
 }
 

@@ -9,12 +9,12 @@
 #include "lab/make_draft_run.h"
 #include "llama/gguf/draft_writer.h"
 #include "request/completion_request.h"
-#include "store/atomic_file.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -126,16 +126,11 @@ void MakeDraftCommand::check() {
 
 // Before half a minute of loading.
 Status MakeDraftCommand::check_files() const {
+  OUTRIDER_RETURN_IF_ERROR(check_output_file(
+      {.option = "--output", .path = plan_.output, .reads = {plan_.target.path, plan_.source}}));
   std::error_code error;
-  for (const std::string& file : {plan_.target.path, plan_.source}) {
-    if (std::filesystem::equivalent(plan_.output, file, error)) {
-      return invalid_argument("--output is '" + file + "' itself; give the draft another name");
-    }
-  }
-  if (std::filesystem::exists(plan_.output, error) && !force_) {
-    return invalid_argument("'" + plan_.output + "' exists; --force replaces it");
-  }
-  return check_writable(plan_.output).with_context("--output");
+  if (force_ || !std::filesystem::exists(plan_.output, error)) return Status();
+  return invalid_argument("'" + plan_.output + "' exists; --force replaces it");
 }
 
 Result<int> MakeDraftCommand::run() {

@@ -1,5 +1,6 @@
 // outrider ngram: files for the drafter "ngram-cache".
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tools/command.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -50,6 +52,7 @@ class NgramCommand : public Command {
   Result<int> run() override;
 
  private:
+  Status check_out() const;
   // A cache and whose ids it holds.
   Result<NgramFile> create(const Vocabulary& vocabulary, Terminal& terminal) const;
   Result<NgramFile> import(const Vocabulary& vocabulary) const;
@@ -72,7 +75,8 @@ void NgramCommand::add_options(CLI::App& app) {
                      "create, merge, stats, import or export, and the files that it reads (see "
                      "below)");
   set_choices(arguments->type_name("ACTION FILE...")->group("Files"), actions());
-  group.add_text("-o,--output", out_, "FILE", "the file to write; replaced if it exists");
+  group.add_text("-o,--output", out_, "FILE",
+                 "the file to write; one of the same kind is replaced");
   group.add_text("--vocab", vocab_, "FILE", "a GGUF file with the target's vocabulary");
   group.add_switch("--dynamic", dynamic_,
                    "create: count n-grams of 1 to 4 tokens, as a dynamic cache has them, not of 2, "
@@ -114,6 +118,21 @@ void NgramCommand::check() {
   if (dynamic_ && action_ != "create") {
     throw UsageError("--dynamic is given, but only ngram create takes it", usage);
   }
+}
+
+// llama.cpp's files say nothing of themselves but that they can be read.
+Status is_llama_ngrams(const std::string& path) {
+  const Status read = import_llama_ngrams(path, std::numeric_limits<std::int32_t>::max()).status();
+  return read.code() == StatusCode::kDataLoss ? invalid_argument(read.message()) : read;
+}
+
+// Before the texts are read. Files may be merged into one of them, which then holds all.
+Status NgramCommand::check_out() const {
+  OutputFile output{.option = "--output", .path = *out_, .check_old = is_store(kNgramStore)};
+  if (action_ == "export") output.check_old = is_llama_ngrams;
+  if (action_ != "merge") output.reads = files_;
+  if (vocab_) output.reads.push_back(*vocab_);
+  return check_output_file(output);
 }
 
 Result<NgramFile> NgramCommand::create(const Vocabulary& vocabulary, Terminal& terminal) const {
@@ -162,6 +181,7 @@ Result<int> NgramCommand::stats() {
 
 Result<int> NgramCommand::run() {
   if (action_ == "stats") return stats();
+  OUTRIDER_RETURN_IF_ERROR(check_out());
   Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const NgramFile file, make(terminal));
   if (terminal.signals.raised()) return cancelled("interrupted");

@@ -11,6 +11,7 @@
 #include "tools/command.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 
 namespace outrider::tools {
 namespace {
@@ -38,6 +39,7 @@ class SuffixCommand : public Command {
   Result<int> run() override;
 
  private:
+  Status check_store() const;
   Result<SuffixStoreBuilder> build(Terminal& terminal);
   Result<int> stats();
 
@@ -83,6 +85,14 @@ void SuffixCommand::check() {
   }
 }
 
+// Before the texts are read. Stores may be merged into one of them, which then holds all.
+Status SuffixCommand::check_store() const {
+  OutputFile output{.option = "--output", .path = *store_, .check_old = is_store(kSuffixStore)};
+  if (action_ == "build") output.reads = files_;
+  if (vocab_) output.reads.push_back(*vocab_);
+  return check_output_file(output);
+}
+
 Result<SuffixStoreBuilder> SuffixCommand::build(Terminal& terminal) {
   OUTRIDER_ASSIGN_OR_RETURN(const std::shared_ptr<const Vocabulary> vocabulary,
                             read_vocabulary(*vocab_));
@@ -107,6 +117,7 @@ Result<int> SuffixCommand::stats() {
 
 Result<int> SuffixCommand::run() {
   if (action_ == "stats") return stats();
+  OUTRIDER_RETURN_IF_ERROR(check_store());
   Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const SuffixStoreBuilder builder,
                             action_ == "build" ? build(terminal) : merge_suffix_stores(files_));

@@ -45,7 +45,8 @@ void WorkerCommand::add_options(CLI::App& app) {
   group.add_integer("--port", port_, {1, 65535}, "the port to listen on");
   group.add_integer("-t,--threads", threads_, field_named(model_fields(), "threads").range,
                     "threads to compute with; 0: one for each physical core");
-  group.add_text("--cache", cache_, "FOLDER",
+  // Not --cache: its variable would be that of the folder for measurements.
+  group.add_text("--tensor-cache", cache_, "FOLDER",
                  "keep large tensors here, so that the next client need not send them again");
   group.add_switch("--force", force_,
                    "listen on an address that other machines reach. The protocol has no "

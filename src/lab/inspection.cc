@@ -35,6 +35,10 @@ Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHook
   if (!facts.ok()) return facts.status();
   InspectedModel result{.file = std::move(*file), .options = options};
   result.plan = llama::settings_rule(*facts, options);
+  std::string ignored;  // a type that does not fit the model's heads becomes f16
+  if (result.file->supports_cache_type(result.plan.context.type_v, /*for_k=*/false, &ignored)) {
+    OUTRIDER_RETURN_IF_ERROR(llama::check_value_cache(result.plan.context));
+  }
   result.hint = llama::inexact_hint(*facts, result.plan);
   result.kernels = llama::kernel_use(options.kernels, result.plan.extra_bufts, facts->own_bytes);
   result.twice_bytes = result.kernels.own ? facts->twice_bytes : 0;

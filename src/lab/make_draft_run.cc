@@ -1,12 +1,17 @@
 #include "lab/make_draft_run.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/numbers.h"
 #include "draft/base/drafter_kind.h"
@@ -16,6 +21,7 @@
 #include "lab/draft_pieces.h"
 #include "llama/gguf/draft_writer.h"
 #include "model/measure_costs.h"
+#include "store/part_files.h"
 
 namespace outrider::lab {
 namespace {
@@ -27,11 +33,46 @@ std::string base_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
+constexpr std::string_view kCandidate = ".candidate.gguf";
+
+// N of "OUTPUT.N.candidate.gguf"; 0 for any other name.
+pid_t candidate_process(std::string_view name, std::string_view output) {
+  if (!name.starts_with(output) || !name.ends_with(kCandidate)) return 0;
+  name.remove_prefix(output.size());
+  if (name.size() <= kCandidate.size() || name.front() != '.') return 0;
+  name.remove_prefix(1);
+  name.remove_suffix(kCandidate.size());
+  pid_t process = 0;
+  const char* const end = name.data() + name.size();
+  const std::from_chars_result read = std::from_chars(name.data(), end, process);
+  return read.ec == std::errc() && read.ptr == end && process > 0 ? process : 0;
+}
+
+// What killed ones left beside the output: as large as a model, and of no use. What cannot be
+// removed stays.
+void remove_left_candidates(const std::string& output) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(output).parent_path();
+  const std::string beside = folder.empty() ? "." : folder.string();
+  const std::string name = base_name(output);
+  remove_left_parts(beside, [&](std::string_view of) { return candidate_process(of, name) > 0; });
+  std::error_code error;
+  std::vector<fs::path> left;
+  fs::directory_iterator at(beside, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    const pid_t process = candidate_process(at->path().filename().string(), name);
+    if (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) left.push_back(at->path());
+  }
+  for (const fs::path& path : left) fs::remove(path, error);
+}
+
 // A candidate's file, beside the output, removed at the end.
 class CandidateFile {
  public:
   explicit CandidateFile(const std::string& output)
-      : path_(output + "." + std::to_string(::getpid()) + ".candidate.gguf") {}
+      : path_(output + "." + std::to_string(::getpid()) + std::string(kCandidate)) {
+    remove_left_candidates(output);
+  }
   ~CandidateFile() { remove(); }
   CandidateFile(const CandidateFile&) = delete;
   CandidateFile& operator=(const CandidateFile&) = delete;

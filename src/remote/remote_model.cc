@@ -67,7 +67,7 @@ class RemoteModel::Patience {
   Status why() const {
     if (!silent_) return data_loss("it did not stop when it was told to");
     return data_loss("it said nothing for " + std::to_string(silence_.count()) +
-                     " ms: a worker may have stopped to answer (worker_timeout_s)");
+                     " ms: a worker may have stopped answering (worker_timeout_s)");
   }
 
  private:

@@ -114,6 +114,15 @@ TEST(PromptCache, AFolderThatTakesNothingIsToldAtTheEnd) {
   EXPECT_NE(saved.message().find(dir.file("file")), std::string::npos) << saved.message();
 }
 
+TEST(PromptCache, ItsTextsAreForNobodyElseToReadAlsoWhereTheFolderIs) {
+  const TempDir dir;
+  const std::string file = dir.file("0123456789abcdef.prompt");
+  put_contents(file, "of an earlier version, for all to read");
+  fs::permissions(file, fs::perms{0644});
+  ASSERT_TRUE(write_prompt(file, {.target = {.identity = "m", .tokens = {1}, .bytes = {2}}}).ok());
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms{0600});
+}
+
 TEST(PromptCache, WhatAKilledProcessLeftHalfWrittenIsRemovedAtTheNextStart) {
   const TempDir dir;
   FileOps ops;

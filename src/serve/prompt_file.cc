@@ -110,7 +110,7 @@ Status damaged_prompt(const std::string& path) {
 
 Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
   const Pieces rest(prompt);
-  FileOps ops;
+  PrivateFileOps ops;  // it holds a text
   OUTRIDER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path, ops));
   OUTRIDER_RETURN_IF_ERROR(file.write(std::as_bytes(std::span<const char>(kMagic))));
   OUTRIDER_RETURN_IF_ERROR(

@@ -318,21 +318,9 @@ TEST_F(AtomicFileTest, ALinkStaysALinkAndTheModeStays) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }
 
-// As a chat's history is written, which is its owner's alone.
-struct OwnerOnly : FileOps {
-  int create(const std::string& path) override {
-    const int file = FileOps::create(path);
-    if (file >= 0) {
-      EXPECT_EQ(::fchmod(file, 0600), 0);
-    }
-    return file;
-  }
-  int keep_mode(int /*file*/, mode_t /*old*/) override { return 0; }
-};
-
-TEST_F(AtomicFileTest, AWriterThatChoosesTheModeDoesNotTakeOverThatOfTheOldFile) {
+TEST_F(AtomicFileTest, WhatIsPrivateDoesNotTakeOverTheModeOfTheOldFile) {
   ASSERT_EQ(::chmod(path_.c_str(), 0644), 0);
-  OwnerOnly ops;
+  PrivateFileOps ops;
   ASSERT_TRUE(save_version(path_, 7, ops).ok());
   struct stat info;
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);

@@ -42,6 +42,12 @@ Status write_cache_file(const fs::path& file, std::string_view contents, FileOps
   return written;
 }
 
+Status check_cache_file(const fs::path& file) {
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);  // the check tells what is wrong
+  return check_writable(file.string());
+}
+
 Status write_cache_file(const fs::path& file, std::string_view contents) {
   FileOps ops;
   return write_cache_file(file, contents, ops);

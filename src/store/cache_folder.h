@@ -19,4 +19,8 @@ inline constexpr int kMostCacheFiles = 1'000;
 Status write_cache_file(const std::filesystem::path& file, std::string_view contents);
 Status write_cache_file(const std::filesystem::path& file, std::string_view contents, FileOps& ops);
 
+// Makes the file's folder, and sees whether a file can be written there. Errors: those of
+// check_writable().
+Status check_cache_file(const std::filesystem::path& file);
+
 }  // namespace outrider

@@ -26,6 +26,16 @@ TEST(CacheFolder, MakesItsFolderAndReplacesAFile) {
   EXPECT_EQ(testing::read_bytes(file.string()), "two");
 }
 
+TEST(CacheFolder, WhetherAFileCanBeWrittenIsKnownBeforeAndLeavesNone) {
+  const TempDir dir;
+  const fs::path folder = fs::path(dir.path()) / "costs";
+  EXPECT_TRUE(check_cache_file(folder / "a.txt").ok());
+  EXPECT_TRUE(fs::is_directory(folder));
+  EXPECT_TRUE(fs::is_empty(folder));
+  testing::write_bytes(dir.file("file"), "");
+  EXPECT_FALSE(check_cache_file(fs::path(dir.file("file")) / "costs" / "a.txt").ok());
+}
+
 TEST(CacheFolder, ANewFileBeyondTheMostTakesThePlaceOfTheOldest) {
   const TempDir dir;
   for (int i = 0; i < kMostCacheFiles + 5; ++i) {  // file 0 is the youngest

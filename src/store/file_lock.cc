@@ -9,11 +9,27 @@
 
 namespace outrider {
 
-FileLock::FileLock(const std::string& path)
-    : file_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR)) {
+namespace {
+
+int open_lock(const std::string& path) {
+  return ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::string& path) : file_(open_lock(path)) { lock({}); }
+
+FileLock::FileLock(const std::string& path, const KeepWaiting& keep_waiting)
+    : file_(open_lock(path)) {
+  lock(keep_waiting);
+}
+
+void FileLock::lock(const KeepWaiting& keep_waiting) {
   if (file_ < 0) return;
-  while (::flock(file_, LOCK_EX) != 0) {
+  const int how = keep_waiting ? LOCK_EX | LOCK_NB : LOCK_EX;
+  while (::flock(file_, how) != 0) {
     if (errno == EINTR) continue;
+    if (keep_waiting && errno == EWOULDBLOCK && keep_waiting()) continue;
     ::close(file_);
     file_ = -1;
     return;

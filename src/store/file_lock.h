@@ -2,20 +2,29 @@
 // read, changed and replaced.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace outrider {
 
 class FileLock {
  public:
+  // Between two attempts; false gives up. May sleep.
+  using KeepWaiting = std::function<bool()>;
+
   // Waits until nobody else has it. `path` is made where it is not there, and stays: it is not the
   // file that is replaced, but one beside it. Where it cannot be made or locked, nothing is locked.
   explicit FileLock(const std::string& path);
+  // The same for who wants to do something while it waits: `keep_waiting` is called as long as
+  // somebody else has it. When that gives up, nothing is locked.
+  FileLock(const std::string& path, const KeepWaiting& keep_waiting);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
  private:
+  void lock(const KeepWaiting& keep_waiting);  // empty: waits for as long as it takes
+
   int file_ = -1;
 };
 

@@ -41,4 +41,10 @@ int FileOps::sync_folder(const std::string& folder) {
 
 int FileOps::remove(const std::string& path) { return ::unlink(path.c_str()); }
 
+int PrivateFileOps::create(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+}
+
+int PrivateFileOps::keep_mode(int /*file*/, mode_t /*old*/) { return 0; }
+
 }  // namespace outrider

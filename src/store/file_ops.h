@@ -28,4 +28,12 @@ class FileOps {
   virtual int remove(const std::string& path);
 };
 
+// For texts: what is written by this is for nobody else to read, from its first byte on, also where
+// the file that it replaces was for others (made by hand, copied, or of an earlier version).
+class PrivateFileOps : public FileOps {
+ public:
+  int create(const std::string& path) override;
+  int keep_mode(int file, mode_t old) override;
+};
+
 }  // namespace outrider

@@ -1,8 +1,6 @@
 #include "tools/chat/line_editor.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -77,16 +75,6 @@ void enter(History* to, const std::string& message) {
   HistEvent event;
   history(to, &event, H_ENTER, message.c_str());
 }
-
-// What is written by this is for nobody else to read, from its first byte on, also where the file
-// that it replaces was for others (made by hand, or copied).
-class PrivateFiles : public FileOps {
- public:
-  int create(const std::string& path) override {
-    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  }
-  int keep_mode(int /*file*/, mode_t /*old*/) override { return 0; }
-};
 
 // All of it as libedit writes it. Empty: it could not. Through a file without a name, since libedit
 // sets the mode of what it writes to, which a stream in memory has not.
@@ -198,7 +186,7 @@ void EditedLines::save_history() {
   for (const std::string& message : entered_) enter(all, message);
   const std::string text = written(all);
   history_end(all);
-  PrivateFiles files;
+  PrivateFileOps files;
   const Status saved = text.empty() ? internal_error("libedit cannot write the history")
                                     : write_whole_file(history_file_, text, files);
   if (!saved.ok()) print_warning(saved.message());

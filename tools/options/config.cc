@@ -1,10 +1,13 @@
 #include "tools/options/config.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <istream>
 #include <iterator>
 #include <memory>
+#include <string_view>
 
 #include "base/list_of.h"
 #include "base/nearest.h"
@@ -24,6 +27,46 @@ const CLI::Option* find_option(const CLI::App& app, const std::string& key) {
 bool set_in_environment(const std::string& key) {
   const char* value = std::getenv(environment_name(key).c_str());
   return value != nullptr && *value != '\0';
+}
+
+// Options of which one is given in place of another: the nearest replaces those that are further
+// away, as it would its own value. "stdin" is the argument "-".
+constexpr std::array<std::array<std::string_view, 3>, 3> kRivals = {
+    {{"model", "hf-repo"}, {"draft-model", "hf-repo-draft"}, {"prompt", "file", "stdin"}}};
+
+// The rivals of option `name` ("model") that the command has.
+std::vector<const CLI::Option*> rivals_of(const CLI::App& command, const std::string& name) {
+  std::vector<const CLI::Option*> found;
+  for (const auto& rivals : kRivals) {
+    if (std::find(rivals.begin(), rivals.end(), name) == rivals.end()) continue;
+    for (const std::string_view other : rivals) {
+      const std::string key(other);
+      if (key.empty() || key == name) continue;
+      const CLI::Option* option = find_option(command, key);
+      if (option == nullptr) option = command.get_option_no_throw(key);
+      if (option != nullptr) found.push_back(option);
+    }
+  }
+  return found;
+}
+
+// Whether something nearer than a config file stands in place of this option.
+bool is_replaced(const CLI::App& command, const std::string& name) {
+  const std::vector<const CLI::Option*> rivals = rivals_of(command, name);
+  return std::any_of(rivals.begin(), rivals.end(), [](const CLI::Option* rival) {
+    const std::vector<std::string>& names = rival->get_lnames();
+    return rival->count() > 0 || (!names.empty() && set_in_environment(names.front()));
+  });
+}
+
+// Of an option that was typed, the rivals in the environment are as if they were not there.
+void forget_rivals(const CLI::App& command, const CLI::Option& typed) {
+  const std::vector<std::string>& names = typed.get_lnames();
+  const std::string name = names.empty() ? typed.get_name(/*positional=*/true) : names.front();
+  for (const CLI::Option* rival : rivals_of(command, name)) {
+    if (rival->get_lnames().empty()) continue;
+    (void)unsetenv(environment_name(rival->get_lnames().front()).c_str());
+  }
 }
 
 // Reads our TOML for CLI11, and leaves out what something nearer has set.
@@ -52,6 +95,7 @@ class LayeredConfig : public CLI::Config {
       const CLI::Option* const option = find_option(command, entry.key);
       const bool meant = entry.table.empty() || entry.table == command.get_name();
       if (!meant || option == nullptr || set_in_environment(entry.key)) continue;
+      if (is_replaced(command, entry.key)) continue;
       check_values(*option, entry);
       result.push_back(
           {.parents = {command.get_name()}, .name = entry.key, .inputs = entry.values});
@@ -149,6 +193,28 @@ const CLI::App& named_command(const CLI::App& root, int argc, const char* const*
   return root;
 }
 
+// The option that `argument` begins ("-m", "--model=x", "-mx"); null: none of the command's.
+const CLI::Option* typed_option(const CLI::App& command, const std::string& argument) {
+  if (argument.size() < 2 || argument[0] != '-') return nullptr;
+  const std::string name = argument.substr(0, argument.find('='));
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (option != nullptr || name.starts_with("--")) return option;
+  return command.get_option_no_throw(name.substr(0, 2));
+}
+
+// `arguments`: those that are no values, from the command's name on.
+void forget_what_is_replaced(const CLI::App& command, const std::vector<std::string>& arguments) {
+  const std::vector<const CLI::Option*> positional =
+      command.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  std::size_t n_words = 0;
+  for (const std::string& argument : arguments) {
+    const CLI::Option* option = typed_option(command, argument);
+    const bool is_word = argument == "-" || argument.empty() || argument[0] != '-';
+    if (is_word && n_words < positional.size()) option = positional[n_words++];
+    if (option != nullptr) forget_rivals(command, *option);
+  }
+}
+
 }  // namespace
 
 void add_layers(CLI::App& root) {
@@ -174,16 +240,21 @@ std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
   std::vector<std::string> arguments;
   bool has_config = false;
   bool is_value = false;
+  std::vector<std::string> typed;  // of the command, without values
+  bool is_behind = false;          // the command's name
   const CLI::App& command = named_command(root, argc, argv);
   for (int i = 1; i < argc; ++i) {
     const std::string argument = is_value ? argv[i] : long_name(command, argv[i]);
     has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
     const bool empty_value = !is_value && argument.size() > 3 && argument.rfind("--", 0) == 0 &&
                              argument.find('=') + 1 == argument.size();
+    if (is_behind && !is_value) typed.push_back(argument);
+    is_behind = is_behind || (!is_value && argument == command.get_name());
     is_value = !is_value && takes_next(root, argument);
     arguments.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
     if (empty_value) arguments.push_back("");
   }
+  forget_what_is_replaced(command, typed);
   const char* config = std::getenv("OUTRIDER_CONFIG");
   if (!has_config && config != nullptr && *config != '\0') {
     arguments.insert(arguments.begin(), {"--config", config});

@@ -35,10 +35,12 @@ std::pair<std::string, int> split_name(const std::string& stem) {
   return {match[1].str(), std::stoi(match[2].str())};
 }
 
+// A link that leads nowhere is one, too: that it cannot be read is told like of any other.
 bool is_candidate(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::path& path = entry.path();
-  return path.extension() == ".gguf" && entry.is_regular_file(error) &&
+  const bool dangles = entry.is_symlink(error) && !fs::exists(path, error);
+  return path.extension() == ".gguf" && (entry.is_regular_file(error) || dangles) &&
          !is_part(path.filename().string()) && split_name(path.stem().string()).second == 1;
 }
 

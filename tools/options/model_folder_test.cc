@@ -51,6 +51,15 @@ TEST_F(ModelFolderTest, EveryModelIsFoundOnceAndPartsAreLeftOut) {
   EXPECT_NE(folder->left_out[0].find("broken.gguf' is not a GGUF file"), std::string::npos);
 }
 
+TEST_F(ModelFolderTest, ALinkThatLeadsNowhereIsLeftOutWithANote) {
+  std::filesystem::create_symlink("gone.gguf", dir_.file("link.gguf"));
+  const Result<ModelFolder> folder = read_model_folder(dir_.path());
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  EXPECT_TRUE(folder->models.empty());
+  ASSERT_EQ(folder->left_out.size(), 1u);
+  EXPECT_NE(folder->left_out[0].find("link.gguf"), std::string::npos) << folder->left_out[0];
+}
+
 TEST_F(ModelFolderTest, ASplitModelIsListedOnceAndLeftOutWhereAFileIsMissing) {
   write("whole", 2);
   ASSERT_TRUE(testing::write_gguf_split(dir_.file("whole"), dir_.file("a"), {0, 5}).ok());

@@ -102,9 +102,11 @@ void add_last(OptionGroup& group, ModelArguments& a) {
 void add_model_options(CLI::App& app, ModelArguments& a) {
   OptionGroup group(app, "Model");
   add_target(group, a);
-  group.add_text("-d,--draft-model", a.draft_model, "FILE",
-                 "a smaller model, best of the same family, which guesses ahead, or a trained head "
-                 "of the target (EAGLE-3, DFlash): a GGUF file");
+  group.add_text(
+      "-d,--draft-model", a.draft_model, "FILE",
+      "a smaller model, best of the same family, which guesses ahead, or a trained head "
+      "of the target (EAGLE-3, DFlash): a GGUF file; '': none, where a variable or a config file "
+      "names one");
   add_hub_options(group, a);
   add_settings(group, a);
   add_of(group, "workers", a.target);
@@ -139,12 +141,19 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 bool has_target(const ModelArguments& a) { return a.model || a.hf_repo; }
 bool has_draft(const ModelArguments& a) { return a.draft_model || a.hf_repo_draft; }
 
-void require_model(const ModelArguments& a) {
+std::vector<std::string> model_files(const ModelArguments& a) {
+  std::vector<std::string> files = a.target.lora;
+  if (a.model) files.push_back(*a.model);
+  if (a.draft_model) files.push_back(*a.draft_model);
+  return files;
+}
+
+void require_model(ModelArguments& a) {
+  if (a.draft_model == "") a.draft_model.reset();
   if (!has_target(a)) throw UsageError("--model is missing", kHowToGetOne);
   check_hub_name("--hf-repo", a.hf_repo, "--model", a.model);
   check_hub_name("--hf-repo-draft", a.hf_repo_draft, "--draft-model", a.draft_model);
   if (a.model == "") throw UsageError("--model is '', but must be a GGUF file");
-  if (a.draft_model == "") throw UsageError("--draft-model is '', but must be a GGUF file");
   if (a.target.workers.empty()) return;
   require_ok(llama::parse_worker_addresses(a.target.workers).status().with_context("--workers"));
 }

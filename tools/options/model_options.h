@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -44,8 +45,12 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 bool has_target(const ModelArguments& arguments);
 bool has_draft(const ModelArguments& arguments);
 
-// Throws UsageError when there is no target, and for names that cannot be one.
-void require_model(const ModelArguments& arguments);
+// Those of the target, the draft and the adapters that are given as files.
+std::vector<std::string> model_files(const ModelArguments& arguments);
+
+// A draft model '' becomes none. Throws UsageError when there is no target, and for names that
+// cannot be one.
+void require_model(ModelArguments& arguments);
 
 // REQUIRES: there is a --model (a --draft-model); fetch_models() has passed
 ModelOptions target_options(const ModelArguments& arguments);

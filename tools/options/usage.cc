@@ -14,6 +14,10 @@ UsageError unexpected_arguments(const CLI::App& app, const std::vector<std::stri
   for (const std::string& argument : arguments) {
     if (argument.size() < 2 || argument.front() != '-') continue;
     const std::string name = argument.substr(0, argument.find('='));
+    if (!command.empty() && app.get_option_no_throw(name) != nullptr) {
+      return UsageError(name + " stands before the command",
+                        "options go behind it: outrider " + command + name);
+    }
     const std::vector<std::string> options = option_names(app);
     const std::string theirs = in_place_of_llamas(name, options);
     if (!theirs.empty()) return UsageError("unknown option " + name, theirs);
@@ -29,7 +33,9 @@ UsageError translate(const CLI::ParseError& error) {
   std::string what = error.what();
   const std::string name = error.get_name();
   if (name == "ArgumentMismatch") {  // "--ctx: 1 required INT missing"
-    return UsageError(what.substr(0, what.find_first_of(": ")) + " needs a value");
+    const std::string option = what.substr(0, what.find_first_of(": "));
+    const bool many = what.find("received") != std::string::npos;  // "At most 1 ... received 2"
+    return UsageError(option + (many ? " is given more than once" : " needs a value"));
   }
   if (name == "ConversionError") {  // only switches leave the conversion to CLI11
     constexpr std::string_view kBefore = "Could not convert: ";

@@ -13,8 +13,6 @@
 namespace outrider {
 namespace {
 
-constexpr const char* kKind = "ngram";
-
 struct NgramRecord {
   Token tokens[kMaxNgram];
   std::uint32_t n_followers;
@@ -104,7 +102,7 @@ Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const 
                  [&part](const Follower& f) { return f.token != part.best.token; });
   }
   StoreContents contents;
-  contents.kind = kKind;
+  contents.kind = kNgramStore;
   contents.tokenizer = tokenizer;
   contents.params[kShortest] = static_cast<std::uint64_t>(cache.empty() ? 0 : shortest);
   contents.params[kLongest] = static_cast<std::uint64_t>(longest);
@@ -122,7 +120,7 @@ Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const 
 }
 
 Result<NgramFile> load_ngrams(const std::string& path) {
-  Result<std::unique_ptr<StoreFile>> opened = StoreFile::open(path, kKind);
+  Result<std::unique_ptr<StoreFile>> opened = StoreFile::open(path, kNgramStore);
   if (!opened.ok()) return opened.status();
   const StoreFile& file = **opened;
   OUTRIDER_RETURN_IF_ERROR(file.verify());
@@ -175,7 +173,8 @@ Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status();
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
-  return save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, path);
+  PrivateFileOps ops;  // its n-grams are pieces of texts
+  return save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, path, ops);
 }
 
 Result<NgramFile> merge_ngrams(const std::vector<std::string>& paths) {

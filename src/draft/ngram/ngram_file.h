@@ -25,6 +25,8 @@
 
 namespace outrider {
 
+inline constexpr const char* kNgramStore = "ngram";  // the kind of its store
+
 // Replaces `path` atomically; on error the old file stays. Errors: those of save_store();
 // kInvalidArgument for an id outside the tokenizer's vocabulary.
 Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path,

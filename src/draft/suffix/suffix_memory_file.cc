@@ -97,7 +97,8 @@ Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,
   contents.sections = {make_section("spaces", std::span<const SpaceRecord>(spaces)),
                        make_section("names", std::span<const char>(names)),
                        make_section("tokens", std::span<const Token>(tokens))};
-  return save_store(path, contents);
+  PrivateFileOps ops;  // it holds texts
+  return save_store(path, contents, ops);
 }
 
 Status load_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory) {

@@ -48,6 +48,7 @@ TEST_F(SuffixMemoryFile, WhatIsSavedIsRememberedInTheSameOrder) {
     SuffixMemory memory(4096);
     fill(memory, texts, random);
     ASSERT_TRUE(save_memory(memory, kTokenizer, dir_.file("m")).ok());
+    EXPECT_EQ(std::filesystem::status(dir_.file("m")).permissions(), std::filesystem::perms{0600});
     SuffixMemory again(4096);
     const Status loaded = load_memory(dir_.file("m"), kTokenizer, again);
     ASSERT_TRUE(loaded.ok()) << loaded.message();

@@ -8,7 +8,7 @@
 namespace outrider {
 
 Result<std::unique_ptr<SuffixStore>> SuffixStore::open(const std::string& path) {
-  Result<std::unique_ptr<StoreFile>> file = StoreFile::open(path, "suffix");
+  Result<std::unique_ptr<StoreFile>> file = StoreFile::open(path, kSuffixStore);
   if (!file.ok()) return file.status();
   std::unique_ptr<SuffixStore> store(new SuffixStore(*std::move(file)));
   OUTRIDER_RETURN_IF_ERROR(store->read_sections());

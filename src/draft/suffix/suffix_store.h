@@ -33,6 +33,8 @@
 
 namespace outrider {
 
+inline constexpr const char* kSuffixStore = "suffix";  // the kind of its store
+
 // Gathers texts and writes them as a store. One thread at a time.
 class SuffixStoreBuilder {
  public:

@@ -76,7 +76,7 @@ Status SuffixStoreBuilder::write(const std::string& path, FileOps& ops) const {
                  [](const SortKey& key) { return key.place; });
 
   StoreContents contents;
-  contents.kind = "suffix";
+  contents.kind = kSuffixStore;
   contents.tokenizer = tokenizer_;
   contents.params = {n_texts_, order.size(), SuffixStore::kMostMatch};
   contents.sections = {make_section("tokens", std::span<const std::uint32_t>(tokens_)),

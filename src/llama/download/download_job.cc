@@ -1,10 +1,15 @@
 #include "llama/download/download_job.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,13 +19,22 @@
 #include "hf-cache.h"
 #include "llama/download/sha256.h"
 #include "llama/files/gguf_header.h"
+#include "store/file_lock.h"
 
 namespace outrider::llama {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::milliseconds kAskAgain{100};  // who waits for another's download
+
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
@@ -112,10 +126,7 @@ Status check_file(DownloadJob& job, const hf_cache::hf_file& file, std::uint64_t
           return !job.cancel.load();
         });
     if (!hash.ok()) return hash.status();
-    std::string wanted = file.oid;
-    std::transform(wanted.begin(), wanted.end(), wanted.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (*hash && **hash != wanted) {
+    if (*hash && **hash != lower_case(file.oid)) {
       return data_loss("'" + name +
                        "' is not what the hub has (its SHA-256 differs); it was removed, try "
                        "again");
@@ -130,6 +141,14 @@ Status check_file(DownloadJob& job, const hf_cache::hf_file& file, std::uint64_t
 Status fetch_file(DownloadJob& job, const hf_cache::hf_file& file, std::string what) {
   std::error_code error;
   if (file.local_path == file.final_path && fs::exists(file.final_path, error)) return Status();
+  fs::create_directories(fs::path(file.local_path).parent_path(), error);
+  // llama-common appends to the part that is there: two at once would both spoil it.
+  const FileLock lock(file.local_path + ".lock", [&] {
+    job.tell("waiting for another download of " + base_name(file.path), 0.0);
+    std::this_thread::sleep_for(kAskAgain);
+    return !job.cancel.load();
+  });
+  if (job.cancel.load()) return interrupted(job);
   common_download_opts options;
   options.bearer_token = job.hub.token;
   FileWatch watch(job, file.local_path, std::move(what));
@@ -200,9 +219,12 @@ Result<DownloadedModel> fetch(DownloadJob& job) {
   return DownloadedModel{.path = plan.primary.final_path, .notes = {}};
 }
 
+// In the spellings that the hub's own tools take.
 bool is_offline() {
+  constexpr std::array<std::string_view, 4> kYes = {"1", "on", "true", "yes"};
   const char* value = std::getenv("HF_HUB_OFFLINE");
-  return value != nullptr && (std::string(value) == "1" || std::string(value) == "true");
+  if (value == nullptr) return false;
+  return std::find(kYes.begin(), kYes.end(), lower_case(value)) != kYes.end();
 }
 
 Result<DownloadedModel> ask_and_fetch(DownloadJob& job) {

@@ -7,6 +7,9 @@
 //     this build has OpenSSL), its GGUF header. What is wrong is removed. llama-common checks
 //     nothing but that the connection did not break;
 //   - an interruption keeps the part, which llama-common would remove, also while nothing arrives;
+//   - of several that want one file at once, in any processes, one downloads it and the others
+//   wait,
+//     where llama-common lets all append to the same part;
 //   - a part as long as the file or longer, which llama-common would ask to be continued for ever,
 //     is mended.
 //
@@ -36,7 +39,8 @@ struct DownloadedModel {
 };
 
 // The files of a model; those that are in the cache are not fetched again. With HF_HUB_OFFLINE=1
-// the hub is not asked. Takes minutes. Any thread, several at once where they want other models.
+// (or on, true, yes) the hub is not asked. Takes minutes. Any thread; several at once, of any
+// processes: who wants a file that is being downloaded waits for it.
 // Errors: kNotFound (no such model, or no file of that quant; the message lists what there is),
 // kUnsupported (HTTPS without OpenSSL), kDataLoss (what came is damaged), kInternal (no network, no
 // room on the disk), kCancelled; each says what to do.

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "llama/download/sha256.h"
 #include "testing/llama_hub.h"
@@ -68,6 +71,23 @@ class HubDownload : public ::testing::Test {
       if (entry.path().string().ends_with(end)) found.push_back(entry.path());
     }
     return found;
+  }
+
+  // Downloads a model whose first half is there when this returns, and the rest after let_go().
+  std::thread begin_stalled(const std::string& repo, Result<DownloadedModel>& result) {
+    HubFile file = good();
+    file.breaks_after = half();
+    file.stalls = true;
+    hub_.put(repo, "m.gguf", file);
+    const auto has_begun = std::make_shared<std::atomic<bool>>(false);
+    std::thread thread([repo, &result, has_begun] {
+      result = get(repo, {.progress = [has_begun](const std::string&, double fraction) {
+                     if (fraction > 0.0) *has_begun = true;
+                   }});
+      *has_begun = true;  // in failing, too
+    });
+    while (!*has_begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return thread;
   }
 
   static testing::TempDir* dir_;
@@ -233,6 +253,50 @@ TEST_F(HubDownload, WithoutAHubItSaysSoAndACopyInTheCacheIsUsed) {
   expect_good(get("u/offline"));
   expect_error(get("u/absent").status(), StatusCode::kInternal, "HF_HUB_OFFLINE");
   EXPECT_EQ(hub_.requests(), before);
+}
+
+TEST_F(HubDownload, OfflineIsTakenInAllSpellingsThatTheHubsOwnToolsTake) {
+  hub_.put("u/spelled", "m.gguf", good());
+  for (const char* yes : {"TRUE", "True", "yes", "YES", "on", "ON", "1"}) {
+    setenv("HF_HUB_OFFLINE", yes, 1);
+    expect_error(get("u/spelled").status(), StatusCode::kInternal, "HF_HUB_OFFLINE is set");
+  }
+  EXPECT_EQ(hub_.requests(), 0);
+  for (const char* no : {"", "0", "no", "false"}) {
+    setenv("HF_HUB_OFFLINE", no, 1);
+    expect_good(get("u/spelled"));
+  }
+}
+
+// Locks are of open files, so two threads stand for two processes.
+TEST_F(HubDownload, TwoThatWantOneModelBothGetItAndOneDownloadsIt) {
+  Result<DownloadedModel> first = internal_error("not asked");
+  std::thread one = begin_stalled("u/both", first);
+  bool waited = false;
+  const DownloadHooks hooks{.progress = [&](const std::string& what, double) {
+    if (what != "waiting for another download of m.gguf") return;
+    waited = true;
+    hub_.let_go();
+  }};
+  const Result<DownloadedModel> second = get("u/both", hooks);
+  hub_.let_go();
+  one.join();
+  expect_good(first);
+  expect_good(second);
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(hub_.bytes_sent(), static_cast<std::int64_t>(bytes_.size()));
+}
+
+TEST_F(HubDownload, WhoWaitsForAnothersDownloadCanBeInterrupted) {
+  Result<DownloadedModel> first = internal_error("not asked");
+  std::thread one = begin_stalled("u/waits", first);
+  std::atomic<bool> cancel{false};
+  const DownloadHooks hooks{.progress = [&](const std::string&, double) { cancel = true; },
+                            .cancel = &cancel};
+  expect_error(get("u/waits", hooks).status(), StatusCode::kCancelled, "goes on from there");
+  hub_.let_go();
+  one.join();
+  expect_good(first);
 }
 
 TEST_F(HubDownload, AnEndpointThatIsNoUrlIsTold) {

@@ -29,6 +29,15 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile
   return model;
 }
 
+Status check_value_cache(const ContextSettings& settings) {
+  if (settings.flash_attention || !ggml_is_quantized(cache_type_of(settings.type_v))) {
+    return Status();
+  }
+  return invalid_argument("a " + settings.type_v +
+                          " cache for values needs flash attention; switch it on "
+                          "(flash_attn=on) or take f16 (cache_type_v=f16)");
+}
+
 Status LlamaModel::choose_cache_types() {
   for (const bool for_k : {true, false}) {
     std::string& type = for_k ? settings_.type_k : settings_.type_v;
@@ -38,12 +47,7 @@ Status LlamaModel::choose_cache_types() {
     notes_.push_back(why + "; f16 is used");
     type = "f16";
   }
-  if (!settings_.flash_attention && ggml_is_quantized(cache_type_of(settings_.type_v))) {
-    return invalid_argument("a " + settings_.type_v +
-                            " cache for values needs flash attention; switch it on "
-                            "(flash_attn=on) or take f16 (cache_type_v=f16)");
-  }
-  return Status();
+  return check_value_cache(settings_);
 }
 
 bool LlamaModel::has_recurrent_part() const {

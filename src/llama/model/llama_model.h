@@ -82,6 +82,9 @@ struct ContextSettings {
   bool for_probe = false;
 };
 
+// Error: kInvalidArgument for a quantised cache for values without flash attention.
+Status check_value_cache(const ContextSettings& settings);
+
 struct ContextSizes;  // llama/model/context_params.h
 
 class LlamaModel : public LanguageModel {

@@ -111,7 +111,8 @@ Result<std::vector<WorkerAddress>> parse_worker_addresses(const std::vector<std:
     Result<WorkerAddress> worker = parse_worker_address(text);
     if (!worker.ok()) return worker.status();
     for (const WorkerAddress& other : workers) {
-      if (other.text() == worker->text()) {
+      // One that is busy with this client would not answer it a second time.
+      if (other.port == worker->port && ipv4(other.host) == ipv4(worker->host)) {
         return invalid_argument("the worker '" + text + "' was given twice");
       }
     }
