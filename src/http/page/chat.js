@@ -229,6 +229,7 @@ export class Chat {
     const what = before[0].role === "user" ? "The earlier question" : "The earlier answer";
     this.toast(`${what} ${more > 0 ? "and what followed are" : "is"} kept`, {
       label: "Undo",
+      onLeave: () => this.onFocusLost(),
       action: () => {
         this.#runs.get(conversation.id)?.stop.abort();
         if (!this.conversations.has(conversation) || !showTail(conversation.messages, index, before)) return;

@@ -11,7 +11,7 @@ import {resultForm} from "./tool_calls.js";
 
 /** Leads to the other versions of `message` and what is behind it; null where there are none. */
 function versionSwitch({versions}, onVersion) {
-  if (!versions) return null;
+  if (!(versions?.tails?.length > 1)) return null;
   const {at, tails: {length}} = versions;
   const button = (sign, label, which) =>
     iconButton(sign, label, () => onVersion(which), {disabled: which < 0 || which >= length});

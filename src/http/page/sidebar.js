@@ -42,7 +42,7 @@ export class Sidebar {
       list.map((one) => [one.id, this.conversations.nameOf(one), this.conversations.isWriting(one)])]);
     if (shown === this.#shown) return;
     this.#shown = shown;
-    byId("export-all").hidden = list.length === 0;
+    byId("export-all").hidden = this.conversations.list().length === 0;
     const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...(list.length > 0 ? list.map((one) => this.#item(one))
       : [el("li", {class: "muted small no-conversations"}, this.search.value !== "" ? "None has this text."
