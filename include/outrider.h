@@ -66,7 +66,7 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  *   "prompt_share"   of the time, what reading one prompt takes from other texts that go on, 0.01 to
  *                    1 (no limit); default 0.2
  *   "reuse_prefix"   keep the state of ended texts for prompts that begin alike; default true
- *   "retention_ms"   how long a finished result waits to be polled, 0 to 31536000000 (a year);
+ *   "retention_ms"   how long a finished result waits to be polled, 1 to 31536000000 (a year);
  *                    default 60000
  *   "remember_tokens"  tokens of finished texts that the drafter suffix remembers, 1024 to 2097152
  *                    (136 bytes each), at most a quarter of them for one namespace; default 0: none.

@@ -122,6 +122,42 @@ Status write_gguf(const std::string& path, const gguf_context* metadata,
   return file->commit(durable);
 }
 
+Result<std::string> write_gguf_split(const std::string& whole, const std::string& start,
+                                     const std::vector<std::size_t>& cuts) {
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufReader reader, GgufReader::open(whole));
+  std::vector<std::size_t> bounds = {0};
+  bounds.insert(bounds.end(), cuts.begin(), cuts.end());
+  bounds.push_back(reader.tensors().size());
+  if (!std::is_sorted(bounds.begin(), bounds.end())) {
+    return invalid_argument("the cuts are not in rising order, or behind the last tensor");
+  }
+  const int n_files = static_cast<int>(cuts.size()) + 1;
+  std::string first;
+  for (int file = 0; file < n_files; ++file) {
+    const GgufHandle metadata(gguf_init_empty());
+    if (file == 0) gguf_set_kv(metadata.get(), reader.metadata());
+    gguf_set_val_u16(metadata.get(), "split.no", static_cast<std::uint16_t>(file));
+    gguf_set_val_u16(metadata.get(), "split.count", static_cast<std::uint16_t>(n_files));
+    gguf_set_val_i32(metadata.get(), "split.tensors.count",
+                     static_cast<std::int32_t>(reader.tensors().size()));
+    const std::size_t begin = bounds[static_cast<std::size_t>(file)];
+    const std::size_t end = bounds[static_cast<std::size_t>(file) + 1];
+    const auto tensor_at = [&reader](std::size_t i) {
+      return reader.tensors().begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    const std::vector<TensorInfo> tensors(tensor_at(begin), tensor_at(end));
+    const TensorSource source = [&](std::size_t i, std::vector<std::uint8_t>& data) {
+      return reader.read_tensor(begin + i, data);
+    };
+    char ending[48];
+    std::snprintf(ending, sizeof ending, "-%05d-of-%05d.gguf", file + 1, n_files);
+    const std::string path = start + ending;
+    if (file == 0) first = path;
+    OUTRIDER_RETURN_IF_ERROR(write_gguf(path, metadata.get(), tensors, source, /*durable=*/false));
+  }
+  return first;
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   struct stat first;
   struct stat second;

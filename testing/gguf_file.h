@@ -53,6 +53,12 @@ class AtomicFile {
 Status write_gguf(const std::string& path, const gguf_context* metadata,
                   const std::vector<TensorInfo>& tensors, const TensorSource& source, bool durable);
 
+// Writes the model at `whole` as several files, as llama-gguf-split does: `start` followed by
+// "-00001-of-00003.gguf" and so on. `cuts`: of each file but the first, the index of its first
+// tensor, rising; with 0 the first file holds metadata alone. Gives the first file's path.
+Result<std::string> write_gguf_split(const std::string& whole, const std::string& start,
+                                     const std::vector<std::size_t>& cuts);
+
 // True when both paths name the same existing file (by device and inode).
 bool same_file(const std::string& a, const std::string& b);
 

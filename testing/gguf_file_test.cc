@@ -141,6 +141,22 @@ TEST_F(GgufFileTest, DamageHelpersRefuseWhatIsNotThere) {
   EXPECT_FALSE(copy_truncated(dir_.file("missing"), dir_.file("x"), 1).ok());
 }
 
+TEST_F(GgufFileTest, AModelInSeveralFilesIsToLlamaCppTheWhole) {
+  const std::vector<Token> text = {kTinyBos, 90, 91, 92, 80};
+  const std::vector<std::vector<float>> wanted = TinyRunner::load(good_)->logits(text).value();
+  const std::size_t n = GgufReader::open(good_)->tensors().size();
+  for (const std::vector<std::size_t>& cuts :
+       {std::vector<std::size_t>{3}, std::vector<std::size_t>{0, 3, n - 1}}) {
+    const Result<std::string> first = write_gguf_split(good_, dir_.file("split"), cuts);
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    Result<TinyRunner> runner = TinyRunner::load(*first);
+    ASSERT_TRUE(runner.ok()) << runner.status().message();
+    EXPECT_EQ(runner->logits(text).value(), wanted);
+  }
+  EXPECT_FALSE(write_gguf_split(good_, dir_.file("split"), {4, 3}).ok());
+  EXPECT_FALSE(write_gguf_split(good_, dir_.file("split"), {n + 1}).ok());
+}
+
 TEST_F(GgufFileTest, SameFileSeesThroughLinksAndSpellings) {
   ASSERT_EQ(symlink(good_.c_str(), dir_.file("link").c_str()), 0);
   EXPECT_TRUE(same_file(good_, dir_.file("link")));

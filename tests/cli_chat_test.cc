@@ -55,6 +55,15 @@ TEST(CliChat, TheFirstMessageAndTheSystemMessageMayBeOptions) {
   EXPECT_NE(objects[0]["usage"]["prompt_tokens"], answers("one\n")[0]["usage"]["prompt_tokens"]);
 }
 
+TEST(CliChat, AStandardInputThatIsClosedIsAnErrorAndNoEndlessWait) {
+  CliCall call = chat_call({"-p", "one"});
+  call.closed = {0};
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.out, "") << "what was asked by -p is answered";
+  EXPECT_NE(result.err.find("cannot read standard input"), std::string::npos) << result.err;
+}
+
 TEST(CliChat, SeveralLinesAreOneMessage) {
   const CliFolder folder;
   const std::string file = folder.path("c.json");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/gguf_damage.h"
 #include "testing/tiny_gguf.h"
 #include "testing/tiny_pair.h"
 #include "tests/cli_process.h"
@@ -295,6 +296,25 @@ TEST(CliInspect, APairThatSharesTooLittleIsToldNotFailed) {
   EXPECT_EQ(match["usable"], false);
   EXPECT_NE(match["message"].get<std::string>().find("share too little"), std::string::npos);
   EXPECT_TRUE(match["share"].is_null());
+}
+
+// llama.cpp ends the process that reads it, by an assertion.
+TEST(CliInspect, AFileThatLlamaCppAbortsOnIsAnErrorThatNamesIt) {
+  const CliFolder folder;
+  const std::string good = folder.path("good.gguf");
+  const std::string bad = folder.path("bad.gguf");
+  ASSERT_TRUE(write_tiny_gguf(good, {.n_expert = 4}).ok());
+  const auto none_used = [](gguf_context* gguf) {
+    gguf_set_val_u32(gguf, "llama.expert_used_count", 0);
+  };
+  ASSERT_TRUE(copy_changed(good, bad, none_used, /*left_out=*/"").ok());
+  EXPECT_EQ(run_cli(folder.call({"inspect", good})).exit_code, 0) << "the control";
+  const CliResult result = run_cli(folder.call({"inspect", bad}));
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("what reads '" + bad + "' was ended by signal"), std::string::npos)
+      << result.err;
 }
 
 }  // namespace

@@ -306,6 +306,25 @@ TEST(CliNgram, RunWithNgramCacheGivesThePlainTextAndLearnsOnlyIntoTheGivenFile) 
   EXPECT_NE(lost.err.find("--drafter ngram-cache"), std::string::npos) << lost.err;
 }
 
+TEST(CliNgram, AResultThatCannotBeWrittenCostsNothingOfWhatWasLearnedNorTheOldResult) {
+  const CliFolder folder;
+  const std::string learned = folder.path("learned");
+  const std::string file = folder.write("r.json", "the old one");
+  std::filesystem::create_hard_link(file, folder.path("old.json"));
+  const auto with_result = [&](const std::string& result) {
+    return run_cli(
+        folder.call({"run", "-m", cli_models().target, "-p", story(2), "-c", "2048", "-n", "8",
+                     "--drafter", "ngram-cache", "--ngram-dynamic", learned, "--result", result}));
+  };
+  const CliResult full = with_result("/dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_NE(full.err.find("--result: cannot write '/dev/full'"), std::string::npos) << full.err;
+  EXPECT_TRUE(std::filesystem::exists(learned)) << full.err;
+  EXPECT_EQ(with_result(file).exit_code, 0);
+  EXPECT_NE(read_file(file), "the old one");
+  EXPECT_EQ(read_file(folder.path("old.json")), "the old one") << "replaced, not written over";
+}
+
 TEST(CliNgram, CompareFindsTheTextsIdentical) {
   const CliFolder folder;
   const std::string prompts = folder.write(

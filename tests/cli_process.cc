@@ -73,7 +73,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // Signals as an interactive shell leaves them, whatever the test itself was started under.
 void reset_signals() {
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -115,6 +115,7 @@ class Child {
       dup2(in_.read_end, STDIN_FILENO);
       dup2(out_.write_end, STDOUT_FILENO);
       dup2(call_.terminal ? out_.write_end : err_.write_end, STDERR_FILENO);
+      for (const int descriptor : call_.closed) close(descriptor);
       become_cli(call_);
     }
     close_end(in_.read_end);

@@ -17,8 +17,9 @@ struct CliCall {
   std::vector<std::string> arguments;              // after the program's name
   std::map<std::string, std::string> environment;  // on top of PATH, HOME, ...; no OUTRIDER_*
   std::string input;                               // of standard input
-  bool terminal = false;  // stdout and stderr are one terminal; read as `out`
-  std::string stdout_to;  // a file to write to instead of reading it
+  bool terminal = false;    // stdout and stderr are one terminal; read as `out`
+  std::string stdout_to;    // a file to write to instead of reading it
+  std::vector<int> closed;  // descriptors, of 0 to 2, that the command is started without
 
   // Standard input stays open, and SIGINT is sent once all of `input` has been read.
   bool interrupt_when_read = false;

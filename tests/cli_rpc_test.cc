@@ -108,6 +108,14 @@ TEST(CliRpc, ARunHoldsUpNoOtherLineAndASignalEndsItWithWhatItHas) {
   }
 }
 
+TEST(CliRpc, AStandardInputThatIsClosedIsAnErrorAndNoEndlessWait) {
+  CliCall call = rpc({}, "");
+  call.closed = {0};
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("cannot read standard input"), std::string::npos) << result.err;
+}
+
 TEST(CliRpc, EventsAreNotificationsAndAllOfACompletionsComeBeforeTheEnd) {
   const CliResult result = run_cli(with_models(
       {"--events"},

@@ -276,9 +276,9 @@ CliCall endless(const std::vector<std::string>& more) {
   return run_call(arguments);
 }
 
-TEST(CliSignals, CtrlCEndsWithWhatThereIs) {
+TEST(CliSignals, CtrlCOrAClosedTerminalEndsWithWhatThereIs) {
   const CliFolder folder;
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     CliCall call = endless({"--stats", "--result", folder.path("r.json")});
     bool sent = false;
     call.on_output = [&](pid_t child, const std::string& out, const std::string&) {
@@ -299,7 +299,7 @@ TEST(CliSignals, CtrlCEndsWithWhatThereIs) {
 
 TEST(CliSignals, CtrlCLeavesOneJsonObject) {
   CliCall call = endless({"--json", "-c", "40000"});
-  bool sent = false;  // a second one would kill
+  bool sent = false;  // a second one may kill
   call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
     // The warning about the context comes when everything is loaded.
     if (!sent && err.find("warning") != std::string::npos) {
@@ -345,7 +345,7 @@ TEST(CliOutput, AFullDiskIsAFailureWithItsReason) {
   }
   const CliResult result = run({"-p", kPrompt, "-n", "4", "--result", "/dev/full"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("cannot write '/dev/full'"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("--result: cannot write '/dev/full'"), std::string::npos) << result.err;
 }
 
 TEST(CliOutput, ColorMarksTheDraftsTokensOnATerminalOrWhenForced) {

@@ -28,8 +28,7 @@ CliCall serve_call(const std::vector<std::string>& more = {}) {
 
 // Serves, gets `signal` as soon as stderr holds `text`, and ends. Prints how long that took; no
 // test asserts a time, run_cli gives up after five minutes.
-CliResult served_until(const std::string& text, int signal) {
-  CliCall call = serve_call();
+CliResult served_until(const std::string& text, int signal, CliCall call = serve_call()) {
   bool sent = false;
   std::chrono::steady_clock::time_point then;
   call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
@@ -124,8 +123,56 @@ TEST(CliServe, IsReadyAlsoWhenAClientUnloadsTheModelAsSoonAsItIsOpen) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
-TEST(CliServe, WithoutALogSighupEndsItAsItEndsOtherPrograms) {
-  EXPECT_EQ(served_until("ready", SIGHUP).signal, SIGHUP);
+TEST(CliServe, ADraftOrAFileOfTheDefaultModelThatCannotBeUsedIsAnError) {
+  const CliModels& models = cli_models();
+  const CliFolder folder;
+  const std::string cut = folder.write("cut.gguf", read_file(models.draft).substr(0, 5000));
+  const std::string no_store = folder.write("no.store", "something else");
+  const std::vector<std::vector<std::string>> wrong = {
+      {"-d", "/no/draft.gguf"},          {"-d", cut},
+      {"--suffix-store", "/no/s.store"}, {"--suffix-store", no_store},
+      {"--ngram-static", "/no/n.store"}, {"--ngram-dynamic", "/no/n.store"}};
+  for (const std::vector<std::string>& more : wrong) {
+    std::vector<std::string> arguments = {"serve",  "-m", models.target, "-c", "2048",
+                                          "--port", "0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    CliCall call = models.folder.call(arguments);
+    bool ready = false;
+    call.on_output = [&ready](pid_t child, const std::string&, const std::string& err) {
+      if (!ready && err.find(": ready") != std::string::npos) {
+        ready = true;
+        kill(child, SIGTERM);
+      }
+      return true;
+    };
+    const CliResult result = run_cli(call);
+    EXPECT_FALSE(ready) << more[1];
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_NE(result.err.find(more[1]), std::string::npos) << result.err;
+  }
+}
+
+TEST(CliServe, WhatATargetSaysOfItselfIsPrinted) {
+  const CliFolder folder;
+  const CliResult result = served_until(
+      "ready", SIGTERM, serve_call({"--isolate", "--prompt-cache", folder.path("prompts")}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("prompt_cache has no effect on this target"), std::string::npos)
+      << result.err;
+}
+
+TEST(CliServe, ModelsOfAConfigFileThatIsAPipeAreServed) {
+  const CliModels& models = cli_models();
+  CliCall call = models.folder.call({"serve", "--config", "/dev/stdin", "--port", "0"});
+  call.input = "ctx = 2048\n[models.one]\nmodel = \"" + models.target + "\"\n";
+  const CliResult result = served_until("ready", SIGTERM, call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(CliServe, WithoutALogSighupEndsItInOrderAsSigtermDoes) {
+  const CliResult result = served_until("ready", SIGHUP);
+  EXPECT_EQ(result.signal, 0) << result.err;
+  EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
 }  // namespace

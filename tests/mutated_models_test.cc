@@ -1,6 +1,6 @@
-// Model files with random damage, opened in a process of their own: each is an error, or a model,
-// and this process goes on. What llama.cpp aborts on is an error too. Of each kind of model; quick
-// here, 10,000 files with OUTRIDER_SOAK (./dev soak).
+// Model files with random damage, opened in a process of their own and given to `outrider inspect`:
+// each is an error, or a model, and this process and the command go on. What llama.cpp aborts on is
+// an error too. Of each kind of model; quick here, 10,000 files with OUTRIDER_SOAK (./dev soak).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,6 +13,7 @@
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
+#include "tests/cli_process.h"
 #include "tests/worker_process.h"
 
 namespace outrider {
@@ -56,9 +57,21 @@ std::vector<testing::TinyModelOptions> kinds() {
   return all;
 }
 
+// `outrider inspect` of it: an answer or an error that names the file, and no signal. `which`: of
+// the damaged files, for messages.
+void expect_inspected(const testing::CliFolder& folder, const std::string& path,
+                      const std::string& which) {
+  const testing::CliResult result = testing::run_cli(folder.call({"inspect", path}));
+  EXPECT_EQ(result.signal, 0) << which << ": " << result.err;
+  if (result.exit_code == 0) return;
+  EXPECT_EQ(result.exit_code, 1) << which << ": " << result.err;
+  EXPECT_NE(result.err.find(path), std::string::npos) << which << ": " << result.err;
+}
+
 TEST(MutatedModels, AreErrorsOrModelsAndEndNobodyElse) {
   const testing::HostProgram host;
   const testing::TempDir dir;
+  const testing::CliFolder folder;
   std::vector<std::string> good;
   for (const testing::TinyModelOptions& kind : kinds()) {
     ASSERT_TRUE(testing::write_tiny_gguf(dir.file("good.gguf"), kind).ok());
@@ -82,6 +95,8 @@ TEST(MutatedModels, AreErrorsOrModelsAndEndNobodyElse) {
     damage(bytes, random);
     options.path = dir.file("damaged.gguf");
     testing::write_bytes(options.path, bytes);
+    expect_inspected(folder, options.path,
+                     "seed " + std::to_string(seed) + ", file " + std::to_string(i));
     const Result<std::unique_ptr<Target>> target = loader.load_target(options, {});
     (target.ok() ? loaded : refused) += 1;
     if (target.ok()) continue;

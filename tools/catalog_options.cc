@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/machine_memory.h"
-#include "input/prompt_file.h"
 #include "tools/fetch_models.h"
+#include "tools/options/config.h"
 #include "tools/options/model_folder.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
@@ -67,10 +67,7 @@ void read_config_models(const CLI::App& app, const ModelArguments& defaults, Cat
   const CLI::Option* const config =
       app.get_parent() == nullptr ? nullptr : app.get_parent()->get_config_ptr();
   if (config == nullptr || config->count() == 0) return;
-  const std::string file = config->as<std::string>();
-  const Result<std::string> text = read_all(file);
-  if (!text.ok()) throw UsageError("config file: " + text.status().message());
-  a.tables = read_model_tables(file, *text, defaults);
+  a.tables = read_model_tables(config->as<std::string>(), config_text(*app.get_parent()), defaults);
 }
 
 Result<CatalogModels> catalog_models(const ModelArguments& own,

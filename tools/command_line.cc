@@ -34,8 +34,8 @@ constexpr const char* kExample =
     "Example:\n"
     "  outrider run -m target.gguf -d draft.gguf -p \"Once upon a time\" --stats\n\n"
     "'outrider COMMAND --help' lists a command's options.\n\n"
-    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C "
-    "(serve and worker: 0, that is how they are stopped).";
+    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C, "
+    "143 by SIGTERM, 129 by SIGHUP (serve and worker: 0, that is how they are stopped).";
 
 std::string version_text() {
   return "outrider " + with_commit(OUTRIDER_VERSION) + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +

@@ -1,6 +1,20 @@
 // outrider inspect: what a model is, what it needs, and whether a draft model fits it.
+//
+// Who inspects a file does not trust it yet, and llama.cpp aborts on some damaged ones. So a child
+// of this process does the work, and its death is an error.
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "lab/inspection.h"
 #include "tools/command.h"
@@ -17,6 +31,29 @@ constexpr const char* kInspectDetails =
 for about a second, what a token takes in each type of weights on this machine.
 Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working memory
 comes on top. Whether a setting is really exact here, the probe of run and compare finds out.)";
+
+// In the parent: the child's exit code, or that it died. In the child, or where there can be none:
+// nothing, and the work is to be done. REQUIRES: this process has one thread
+Result<std::optional<int>> leave_to_child(const std::string& what) {
+  std::fflush(nullptr);  // or both would write it
+  const pid_t child = fork();
+  if (child == 0) {
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a signal that ends the parent alone ends it, too
+#endif
+    return std::optional<int>();
+  }
+  if (child < 0) return std::optional<int>();
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return internal_error("the process that reads " + what + " is lost");
+  }
+  if (WIFEXITED(status)) return std::optional<int>(WEXITSTATUS(status));
+  const int number = WTERMSIG(status);
+  return data_loss("what reads " + what + " was ended by signal " + std::to_string(number) + " (" +
+                   strsignal(number) +
+                   "): the file is damaged, or of a kind that llama.cpp cannot read");
+}
 
 class InspectCommand : public Command {
  public:
@@ -46,6 +83,11 @@ void InspectCommand::check() {
 }
 
 Result<int> InspectCommand::run() {
+  std::string what = "'" + *model_.model + "'";
+  if (model_.draft_model) what += " and '" + *model_.draft_model + "'";
+  // Before watch(), whose signals need a thread.
+  OUTRIDER_ASSIGN_OR_RETURN(const std::optional<int> ended, leave_to_child(what));
+  if (ended) return *ended;
   Terminal& terminal = watch();
   std::optional<ModelOptions> draft;
   if (model_.draft_model) draft = draft_options(model_);

@@ -63,7 +63,9 @@ Result<std::unique_ptr<LocalRuntime>> LocalRuntime::open(
     const LocalSetup& setup, Terminal& terminal, const std::function<void(Runtime&)>& created) {
   std::unique_ptr<LocalRuntime> local(new LocalRuntime(setup, terminal));
   OUTRIDER_RETURN_IF_ERROR(prepare_folders(setup.runtime));
-  OUTRIDER_ASSIGN_OR_RETURN(local->runtime_, Runtime::create(setup.runtime, local->loader_));
+  RuntimeOptions options = setup.runtime;
+  options.not_kept = print_not_kept;
+  OUTRIDER_ASSIGN_OR_RETURN(local->runtime_, Runtime::create(options, local->loader_));
   if (created) created(*local->runtime_);
   if (setup.target) {
     OUTRIDER_RETURN_IF_ERROR(local->load(*setup.target, setup.draft));

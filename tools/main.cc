@@ -5,8 +5,10 @@
 
 #include "tools/command.h"
 #include "tools/options/hidden_values.h"
+#include "tools/standard_streams.h"
 
 int main(int argc, char** argv) {
+  outrider::tools::open_closed_streams();
   // Should ggml abort after all, it must not start a debugger whose lines end up in the output.
   setenv("GGML_NO_BACKTRACE", "1", /*overwrite=*/0);
   const std::vector<std::string> arguments(argv, argv + argc);

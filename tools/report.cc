@@ -24,6 +24,10 @@ void print_hint(std::string_view hint) { put_line("hint: ", hint); }
 void print_warning(std::string_view message) { put_line("warning: ", message); }
 void print_note(std::string_view message) { put_line("", message); }
 
+void print_not_kept(const Status& why) {
+  print_warning("what was learned cannot be kept: " + option_message(why));
+}
+
 int fail(const Status& status) {
   print_error(option_message(status));
   return kFailed;

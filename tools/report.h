@@ -13,7 +13,8 @@ namespace outrider::tools {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
-inline constexpr int kSignalBase = 128;  // + the signal's number: ended by Ctrl-C or SIGTERM
+inline constexpr int kSignalBase =
+    128;  // + the signal's number: ended by Ctrl-C, SIGTERM or SIGHUP
 
 // "outrider: error: <message>" in one line, and "outrider: hint: <hint>" in the next when there is
 // one.
@@ -22,6 +23,9 @@ void print_warning(std::string_view message);
 // "outrider: hint: <hint>"
 void print_hint(std::string_view hint);
 void print_note(std::string_view message);  // "outrider: <message>"
+
+// As RuntimeOptions::not_kept. Any thread.
+void print_not_kept(const Status& why);
 
 // Says what failed and returns kFailed.
 int fail(const Status& status);

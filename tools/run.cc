@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "draft/ngram/ngram_file.h"
-#include "draft/ngram/ngram_limit.h"
 #include "input/prompt_file.h"
 #include "serve/prompt.h"
+#include "store/atomic_file.h"
 #include "tools/answer.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
@@ -26,6 +26,14 @@ namespace {
 constexpr const char* kRunDetails =
     R"(The text goes to stdout as it is accepted, without the prompt; everything else goes to stderr.
 Ctrl-C ends it with what there is, statistics included, and exit code 130; a second one kills it.)";
+
+// Whole, or not at all with the old file as it was. A device, a pipe and a file in a folder where
+// none can be made are written as they are.
+Status write_result(const std::string& path, const std::string& line) {
+  const StatusCode beside = check_writable(path).code();
+  const bool may_replace = beside == StatusCode::kOk || beside == StatusCode::kResourceExhausted;
+  return may_replace ? write_whole_file(path, line) : write_file(path, line);
+}
 
 class RunCommand : public Command {
  public:
@@ -126,21 +134,16 @@ CompletionRequest RunCommand::make_request(const Target& target) const {
 
 // The prompt and what was said join the dynamic cache's file, for later texts. A text that was cut
 // short by Ctrl-C does, too. Counted from the text: the drafter has forgotten it with its end. Into
-// the file as it is now: another run may have added to it meanwhile.
+// the file as it is now: another run may have added to it since this one began.
 Status RunCommand::save_ngrams(const Target& target, const Completion& completion) const {
   const std::optional<std::string> path = learned_file();
   if (!path) return Status();
-  const TokenizerId tokenizer = tokenizer_id(target.vocabulary());
-  Result<NgramCache> cache = load_ngrams(*path, tokenizer);
-  if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
-  if (!cache.ok()) return cache.status().with_context("--ngram-dynamic");
   CompletionRequest request = make_request(target);
   OUTRIDER_ASSIGN_OR_RETURN(outrider::Prompt prompt, make_prompt(request, target));
   std::vector<Token> text = std::move(prompt.tokens);
   text.insert(text.end(), completion.tokens.begin(), completion.tokens.end());
-  cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
   const std::uint64_t most_bytes = static_cast<std::uint64_t>(ngram_dynamic_mib_) << 20;
-  return outrider::save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, *path)
+  return add_to_ngrams(text, tokenizer_id(target.vocabulary()), *path, most_bytes)
       .with_context("--ngram-dynamic");
 }
 
@@ -149,11 +152,21 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
   if (answer_.stats) {
     std::fputs(answer_stats(result, local, request_.request.width).c_str(), stderr);
   }
-  Status written = result_ ? write_file(*result_, result_line(result)) : Status();
-  if (written.ok()) written = save_ngrams(local.target(), result.completion);
-  OUTRIDER_RETURN_IF_ERROR(result.completion.error);
-  OUTRIDER_RETURN_IF_ERROR(written);
-  OUTRIDER_RETURN_IF_ERROR(output.status());
+  // All of it is tried, and told: none of them depends on another.
+  const Status outcomes[] = {
+      result.completion.error,
+      result_ ? write_result(*result_, result_line(result)).with_context("--result") : Status(),
+      save_ngrams(local.target(), result.completion), output.status()};
+  Status first;
+  for (const Status& outcome : outcomes) {
+    if (outcome.ok()) continue;
+    if (first.ok()) {
+      first = outcome;
+    } else {
+      (void)fail(outcome);
+    }
+  }
+  OUTRIDER_RETURN_IF_ERROR(first);
   return signals.exit_code();
 }
 

@@ -1,13 +1,17 @@
 // outrider serve: the models over HTTP, for clients of OpenAI's API and others.
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "backend/llama_loader.h"
+#include "base/on_exit.h"
 #include "catalog/catalog.h"
 #include "http/listener.h"
 #include "http/metrics/access_log.h"
@@ -16,6 +20,7 @@
 #include "machine/machine_limits.h"
 #include "tools/catalog_options.h"
 #include "tools/command.h"
+#include "tools/model_news.h"
 #include "tools/options/field_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
@@ -33,7 +38,8 @@ constexpr const char* kServeDetails =
     "that does not say otherwise.\n"
     "Ctrl-C lets what runs end (--drain), a second one ends at once.";
 
-constexpr std::int64_t kLookMs = 100;  // between two looks at how far a load is
+constexpr std::int64_t kLookMs = 100;                // between two looks at how far a load is
+constexpr std::chrono::milliseconds kNewsTime{250};  // between two looks for what is to be said
 
 // A listener's thread, which a signal ends, and which has ended before what it uses goes: whatever
 // is thrown meanwhile.
@@ -43,7 +49,7 @@ class Listening {
       : listener_(listener), signals_(signals) {
     signals_.on_signal([&listener] { listener.stop(); });
     try {
-      thread_ = std::thread([&] { result = listener.run(); });
+      thread_ = std::thread([this, &result] { run(result); });
     } catch (...) {
       signals_.on_signal({});
       throw;
@@ -60,12 +66,35 @@ class Listening {
   void wait() {
     if (thread_.joinable()) thread_.join();
   }
+  // False when the time ran out first.
+  bool wait_for(std::chrono::milliseconds time) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return ended_.wait_for(lock, time, [this] { return has_ended_; });
+  }
 
  private:
+  void run(Status& result) {
+    result = listener_.run();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    has_ended_ = true;
+    ended_.notify_all();
+  }
+
   http::Listener& listener_;
   SignalWatch& signals_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
   std::thread thread_;
 };
+
+// Clients are told of their own requests only, and nobody may be looking at system.status.
+void tell_news(ModelNews& news, const Catalog& catalog) {
+  try {
+    for (const std::string& line : news.of(catalog.status())) print_warning(line);
+  } catch (const std::exception&) {  // no memory: at the next look
+  }
+}
 
 class ServeCommand : public Command {
  public:
@@ -78,9 +107,10 @@ class ServeCommand : public Command {
  private:
   // The catalog, with what is to be said of its models told.
   Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader);
-  // Until the default model is open or cannot be; tells how far it is. Ok when a signal came first,
-  // or a client has unloaded it.
-  // An error also where it has no drafter of its own and the options name that.
+  // Until the default model is open, with its draft and its files, or cannot be; tells how far it
+  // is. Requests are answered meanwhile, plainly while a draft is coming. Ok when a signal came
+  // first, or a client has unloaded it. An error also where its draft or a file cannot be used, and
+  // where it has no drafter of its own and the options name that.
   Status wait_until_open(Catalog& catalog, Terminal& terminal) const;
   std::vector<CostPoint> floor_of(const Target& target) const;
   // Listens and answers until a signal comes.
@@ -131,6 +161,7 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
   names.insert(names.end(), aliases_.begin(), aliases_.end());
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
+  options.runtime.not_kept = print_not_kept;
   return Catalog::create(std::move(models.entries), std::move(options), loader);
 }
 
@@ -138,13 +169,21 @@ Status ServeCommand::wait_until_open(Catalog& catalog, Terminal& terminal) const
   CatalogStatus model = catalog.status().front();
   // One that is absent behind a preload() was there: a client has unloaded it between two looks
   // (model.unload). It is opened when it is asked for again.
-  while (model.state == ModelState::kLoading && !terminal.signals.raised()) {
-    terminal.progress.update("loading " + model.name, model.progress);
+  const auto is_coming = [&model] {
+    return model.state == ModelState::kLoading ||
+           (model.state == ModelState::kReady && !model.complete);
+  };
+  while (is_coming() && !terminal.signals.raised()) {
+    const bool is_open = model.state == ModelState::kReady;
+    terminal.progress.update("loading " + model.name + (is_open ? "'s drafters" : ""),
+                             model.progress);
     std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
     model = catalog.status().front();
   }
   terminal.progress.clear();
-  if (model.state == ModelState::kFailed && !terminal.signals.raised()) return model.error;
+  if (terminal.signals.raised()) return Status();
+  if (model.state == ModelState::kFailed) return model.error;
+  OUTRIDER_RETURN_IF_ERROR(drafting_error(model));
   const std::shared_ptr<Runtime> open = catalog.find_open("");
   const std::shared_ptr<const Target> target = open ? open->target() : nullptr;
   if (target == nullptr) return Status();
@@ -172,9 +211,12 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   http::Server server(server_, catalog);
   server.state().floors().measure_with([this](const Target& target) { return floor_of(target); });
   std::unique_ptr<http::LineFile> log;
+  // However this ends: SIGHUP must not find a log that is gone.
+  const OnExit unwatch([&terminal] { terminal.signals.on_other({}); });
   if (!server_.access_log.empty()) {
     Result<std::unique_ptr<http::LineFile>> opened =
-        http::LineFile::open(server_.access_log, server_.access_log_mib << 20);
+        http::LineFile::open(server_.access_log, server_.access_log_mib << 20,
+                             [](const Status& why) { print_warning(why.message()); });
     if (!opened.ok()) return opened.status();
     log = std::move(*opened);
     server.log_to(log.get());
@@ -184,10 +226,7 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
     });
   }
   Result<std::unique_ptr<http::Listener>> listener = http::Listener::create(server);
-  if (!listener.ok()) {
-    terminal.signals.on_other({});
-    return listener.status();
-  }
+  if (!listener.ok()) return listener.status();
   Status listened;
   Listening listening(**listener, terminal.signals, listened);
   const bool is_v6 = server_.host.find(':') != std::string::npos;
@@ -196,9 +235,13 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   Status opened = catalog.preload("");
   if (opened.ok()) opened = wait_until_open(catalog, terminal);
   if (!opened.ok()) (*listener)->stop();
+  ModelNews news;
+  if (opened.ok()) tell_news(news, catalog);
   if (opened.ok() && !terminal.signals.raised()) print_note("ready");
+  while (!listening.wait_for(kNewsTime)) {
+    if (opened.ok()) tell_news(news, catalog);
+  }
   listening.wait();
-  terminal.signals.on_other({});
   // What a signal ended did not fail.
   return opened.ok() || terminal.signals.raised() ? listened : opened;
 }
@@ -206,7 +249,7 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
 Result<int> ServeCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   server_.defaults = request_.request;
-  // With a log SIGHUP does not end it, but means that the log was moved away.
+  // With a log SIGHUP does not end it as SIGTERM does, but means that the log was moved away.
   const std::vector<int> hangup(server_.access_log.empty() ? 0 : 1, SIGHUP);
   Terminal terminal({}, hangup);  // first: the catalog's threads must not take the signals
   LlamaLoader loader;

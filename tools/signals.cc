@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -18,13 +20,18 @@ bool is_ignored(int number) {
 
 }  // namespace
 
-SignalWatch::SignalWatch(const std::vector<int>& others) {
+SignalWatch::SignalWatch(const std::vector<int>& others, NowMs now) : now_(std::move(now)) {
   std::signal(SIGPIPE, SIG_IGN);
+  sigemptyset(&ending_);
   sigemptyset(&watched_);
   sigaddset(&watched_, kWakeUp);
-  std::vector<int> numbers = {SIGINT, SIGTERM};
-  numbers.insert(numbers.end(), others.begin(), others.end());
-  for (const int number : numbers) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (is_ignored(number)) continue;
+    sigaddset(&ending_, number);
+    sigaddset(&watched_, number);
+  }
+  for (const int number : others) {
+    sigdelset(&ending_, number);
     if (!is_ignored(number)) sigaddset(&watched_, number);
   }
   pthread_sigmask(SIG_BLOCK, &watched_, &before_);
@@ -61,31 +68,44 @@ void SignalWatch::lower() {
   if (!terminated()) raised_.store(false);
 }
 
+// Where the first one only stops an answer (repeat_interrupts()), another that ends all is no
+// repetition of it.
+bool SignalWatch::is_told_twice(int number) const {
+  return now_() - first_ms_ < kSameSignalMs && (number == number_.load() || terminated());
+}
+
+// One that asks for an end.
+void SignalWatch::take(int number) {
+  if (raised()) {
+    if (number == SIGINT && repeat_interrupts_.load()) return;
+    if (is_told_twice(number)) return;
+    // The second one: as if nobody had watched.
+    const std::lock_guard<std::mutex> lock(others_mutex_);
+    if (before_exit_) before_exit_();
+    std::signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
+    kill(getpid(), number);
+    return;
+  }
+  first_ms_ = now_();
+  number_.store(number);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  raised_.store(true);
+  if (callback_) callback_();
+}
+
 void SignalWatch::watch() {
   for (;;) {
     int number = 0;
     if (sigwait(&watched_, &number) != 0) continue;
     if (stopping_.load()) return;
     if (number == kWakeUp) continue;
-    if (number != SIGINT && number != SIGTERM) {
-      const std::lock_guard<std::mutex> lock(others_mutex_);
-      if (other_callback_) other_callback_(number);
+    if (sigismember(&ending_, number) == 1) {
+      take(number);
       continue;
     }
-    if (raised() && number == SIGINT && repeat_interrupts_.load()) continue;
-    if (raised()) {
-      // The second one: as if nobody had watched.
-      const std::lock_guard<std::mutex> lock(others_mutex_);
-      if (before_exit_) before_exit_();
-      std::signal(number, SIG_DFL);
-      pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
-      kill(getpid(), number);
-      continue;
-    }
-    number_.store(number);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    raised_.store(true);
-    if (callback_) callback_();
+    const std::lock_guard<std::mutex> lock(others_mutex_);
+    if (other_callback_) other_callback_(number);
   }
 }
 

@@ -1,11 +1,18 @@
-// Ctrl-C and SIGTERM as a request to end, not as a death: the first one raises a flag and calls
-// whoever asked; the second one has its usual effect. Where one may stop several things after each
-// other (repeat_interrupts()), lower() makes the next signal a first one again.
+// Ctrl-C, SIGTERM and SIGHUP (a closed terminal, a lost connection) as a request to end, not as a
+// death: the first one raises a flag and calls whoever asked; the second one has its usual effect.
+// Where one may stop several things after each other (repeat_interrupts()), lower() makes the next
+// signal a first one again.
+//
+// What comes within half a second of the first is no second wish, but the same one told twice: GNU
+// timeout signals its child and then the group that the child is in; a shell that ends passes on
+// the SIGHUP that the terminal has sent already.
 //
 // How. The signals are blocked in all threads and a thread of their own waits for them (sigwait),
 // so that what happens on a signal is ordinary code, which may take locks. SIGPIPE is ignored: a
 // reader that went away is seen as EPIPE where it is written to. Other signals can be watched the
 // same way; they do not ask for an end, and are told each time.
+//
+// Tested by signals_test.cc.
 #pragma once
 
 #include <atomic>
@@ -15,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace outrider::tools {
 
 // At most one at a time; create it before any other thread is started, so that they inherit the
@@ -22,8 +31,12 @@ namespace outrider::tools {
 // ignored.
 class SignalWatch {
  public:
-  // `others`: signals that on_other() is told of.
-  explicit SignalWatch(const std::vector<int>& others = {});
+  // Between the first signal and the next that counts.
+  static constexpr double kSameSignalMs = 500.0;
+
+  // `others`: signals that on_other() is told of; SIGHUP among them asks for no end. `now` is asked
+  // on the watching thread.
+  explicit SignalWatch(const std::vector<int>& others = {}, NowMs now = steady_ms);
   ~SignalWatch();  // as before, SIGPIPE apart
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -36,14 +49,15 @@ class SignalWatch {
   int exit_code() const;
 
   // From now on a SIGINT that comes while another is still raised does nothing: who presses Ctrl-C
-  // twice to stop an answer does not lose the conversation. SIGTERM keeps its usual effect then.
+  // twice to stop an answer does not lose the conversation. The others keep their usual effect
+  // then.
   void repeat_interrupts() { repeat_interrupts_.store(true); }
 
-  // What was to end has ended: the flag is lowered, unless it is SIGTERM that raised it.
+  // What was to end has ended: the flag is lowered, unless it is SIGTERM or SIGHUP that raised it.
   void lower();
 
   // Whether the program shall end, and not only what it is doing.
-  bool terminated() const { return raised() && number_.load() == SIGTERM; }
+  bool terminated() const { return raised() && number_.load() != SIGINT; }
 
   // Called once, on the watching thread, with the first signal; at once, on this thread, when it
   // has already come. An empty one takes it back; afterwards it is not running any more.
@@ -58,7 +72,11 @@ class SignalWatch {
 
  private:
   void watch();
+  void take(int number);
+  bool is_told_twice(int number) const;
 
+  const NowMs now_;
+  sigset_t ending_;  // those of watched_ that ask for an end
   sigset_t watched_;
   sigset_t before_;
   std::mutex mutex_;  // guards callback_
@@ -70,6 +88,7 @@ class SignalWatch {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> repeat_interrupts_{false};
   std::atomic<int> number_{0};
+  double first_ms_ = 0.0;  // when it was raised; the watching thread's
   std::thread thread_;
 };
 

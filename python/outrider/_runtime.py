@@ -25,7 +25,7 @@ Prompt = Union[str, Sequence[Union[str, int]], Sequence[Message]]
 # As the command has it: a draft model has the target's options, but for these. The first are its
 # own, the others the library refuses for a draft.
 OF_THE_TARGET_ALONE = ("gpu_layers", "cache_type_k", "cache_type_v",
-                       "workers", "worker_timeout_s", "isolate", "head", "mtp")
+                       "workers", "worker_timeout_s", "isolate", "head", "mtp", "exact", "widest")
 NO_PROMPTS = (bytes, bytearray, memoryview, collections.abc.Mapping, collections.abc.Set)
 
 

@@ -175,7 +175,7 @@ def test_options_of_the_target_alone_are_not_given_to_a_draft() -> None:
                if refused_for_a_draft(name, values)}
     own = {"gpu_layers", "cache_type_k", "cache_type_v"}
     assert refused == set(OF_THE_TARGET_ALONE) - own
-    with outrider.Outrider(TARGET, DRAFT, mtp="off", worker_timeout_s=5) as o:
+    with outrider.Outrider(TARGET, DRAFT, mtp="off", worker_timeout_s=5, exact="off", widest=4) as o:
         assert o.call("system.status")["draft"]["state"] == "ready"
 
 

@@ -24,6 +24,12 @@ void read_options(JsonFields& fields, LoadRequest& request) {
   if (request.options.mtp != HeadChoice::kAuto) {
     fields.fail("mtp", "mtp is for a target; a draft model's prediction layers are not used");
   }
+  if (request.options.exact != ExactMode::kAuto) {
+    fields.fail("exact", "exact is for a target; what a draft model guesses changes no text");
+  }
+  if (fields.any("widest") != nullptr) {
+    fields.fail("widest", "widest is for a target; a draft model is opened for any width");
+  }
   if (fields.any("worker_timeout_s") != nullptr) {
     fields.fail("worker_timeout_s", "worker_timeout_s" + why);
   }

@@ -1,8 +1,8 @@
 // From JSON to a request to load something: the fields of model.load.
 //
-// A model: role ("target", "draft"), path, and those of model/model_options.h; workers,
-// worker_timeout_s, isolate and widest (the widest step that it is opened for) are for a target
-// only.
+// A model: role ("target", "draft"), path, and those of model/model_options.h. Those of a target
+// are refused for a draft, where they would change nothing: workers, worker_timeout_s, isolate,
+// head, mtp, exact and widest.
 //
 // A drafter's file: role "drafter", drafter ("suffix", "ngram-cache"), path, and for ngram-cache
 // tier ("static", the default, or "dynamic").

@@ -87,6 +87,10 @@ TEST(ReadLoadRequest, ADraftRunsInThisProcess) {
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","isolate":true})"), "isolate");
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","worker_timeout_s":5})"), "worker_timeout_s");
   EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","head":"h.gguf"})"), "head");
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","mtp":"off"})"), "mtp");
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","exact":"on"})"), "exact");
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","exact":"auto"})"), "") << "as if left out";
+  EXPECT_EQ(field(R"({"role":"draft","path":"d.gguf","widest":8})"), "widest");
   EXPECT_EQ(wrong_field(R"(,"worker_timeout_s":-1)"), "worker_timeout_s");
   EXPECT_EQ(wrong_field(R"(,"workers":["a"])"), "workers[0]");
   EXPECT_EQ(wrong_field(R"(,"workers":["a:1",":1"])"), "workers[1]");

@@ -77,7 +77,7 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
       LoadedTarget::Parts target,
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks));
   const std::string key = times_key(target.model->capabilities(), options);
-  if (!elsewhere) target.state_identity = key;
+  if (!elsewhere) target.state_identity = state_key(key, options);
   if (options_.speculation && options_.measure_costs) {
     std::filesystem::path folder;  // empty: nothing is kept
     if (!key.empty()) folder = options_.cache_folder.value_or(llama::default_cache_folder());

@@ -1,13 +1,16 @@
 // Real files: what requests at once share, and what a restart leaves, with the text of each alone.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "backend/llama_loader.h"
+#include "backend/target_costs.h"
 #include "serve/runtime.h"
+#include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
 
@@ -45,7 +48,7 @@ class SharedPrompts : public ::testing::Test {
   std::unique_ptr<Runtime> make(const RuntimeOptions& options) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options, loader_);
     EXPECT_TRUE(made.ok());
-    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model("target")).ok());
+    EXPECT_TRUE((*made)->load(ModelRole::kTarget, model(target_)).ok());
     EXPECT_TRUE((*made)->load(ModelRole::kDraft, model("draft")).ok());
     EXPECT_TRUE((*made)->wait_loaded(-1));
     EXPECT_TRUE((*made)->status().target.serving) << (*made)->status().target.error.message();
@@ -85,6 +88,7 @@ class SharedPrompts : public ::testing::Test {
 
   testing::TempDir dir_;
   LlamaLoader loader_;
+  std::string target_ = "target";
   std::string cache_type_;  // empty: by the exactness rule
   const std::string common_ = std::string(60, 'x') + " a long instruction that all have, " +
                               std::string(200, 'y') + " and then: ";
@@ -128,7 +132,7 @@ TEST_F(SharedPrompts, TheFirstRequestAfterARestartGoesOnWhereTheLastOneEnded) {
   EXPECT_GT((*got)->completion.speculation.accepted, 0);
 }
 
-TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
+TEST_F(SharedPrompts, FilesOfOtherSettingsAreIgnoredAndDamagedOnesAreNamed) {
   const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
   (void)make(options)->run(request(common_ + "a"));
   std::vector<fs::path> files;
@@ -139,7 +143,9 @@ TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
   cache_type_ = "f32";
   {
     const std::unique_ptr<Runtime> other = make(options);
-    EXPECT_NE(notes_of(*other).find("other settings"), std::string::npos) << notes_of(*other);
+    EXPECT_NE(notes_of(*other).find("nothing in '" + folder() + "' is of this model, build and "),
+              std::string::npos)
+        << notes_of(*other);
     EXPECT_EQ((*other->run(request(common_ + "a")))->completion.cached_tokens, 0);
   }
   fs::remove_all(folder());
@@ -150,6 +156,55 @@ TEST_F(SharedPrompts, FilesOfOtherSettingsAndDamagedOnesAreNamedAndIgnored) {
   EXPECT_NE(notes_of(*after).find(files[0].filename().string()), std::string::npos);
   EXPECT_NE(notes_of(*after).find("damaged"), std::string::npos) << notes_of(*after);
   EXPECT_EQ((*after->run(request(common_ + "b")))->completion.cached_tokens, 0);
+}
+
+// The cells of one would be the other's text.
+TEST_F(SharedPrompts, WhatASplitModelReadIsNotAnothersThatDiffersInALaterFileOnly) {
+  testing::TinyModelOptions other = testing::TinyPairOptions().target;
+  other.weight_type = testing::WeightType::kQ8_0;
+  ++other.seed;
+  ASSERT_TRUE(testing::write_tiny_gguf(file("other"), other).ok());
+  ASSERT_TRUE(testing::write_gguf_split(file("target"), dir_.file("t"), {4}).ok());
+  ASSERT_TRUE(testing::write_gguf_split(file("other"), dir_.file("o"), {4}).ok());
+  target_ = "t-00001-of-00002";
+  const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
+  (void)make(options)->run(request(common_ + "a"));
+  {
+    const std::unique_ptr<Runtime> again = make(options);
+    EXPECT_GE((*again->run(request(common_ + "b")))->completion.cached_tokens, 256);
+  }
+  const Capabilities capabilities;
+  const std::string key = times_key(capabilities, model(target_));
+  EXPECT_NE(key, "");
+  fs::copy_file(file("o-00002-of-00002"), file("t-00002-of-00002"),
+                fs::copy_options::overwrite_existing);
+  EXPECT_NE(times_key(capabilities, model(target_)), key);
+  const std::unique_ptr<Runtime> after = make(options);
+  EXPECT_NE(notes_of(*after).find("another model"), std::string::npos) << notes_of(*after);
+  EXPECT_EQ((*after->run(request(common_ + "a")))->completion.cached_tokens, 0);
+}
+
+// A change between the samples of a fingerprint shows in nothing else. What was measured of a model
+// holds for its copy.
+TEST_F(SharedPrompts, AFileThatWasWrittenAgainReadsItsPromptsAgain) {
+  ASSERT_TRUE(testing::write_gguf_split(file("target"), dir_.file("t"), {4}).ok());
+  for (const char* name : {"target", "t-00001-of-00002"}) {
+    target_ = name;
+    fs::remove_all(folder());
+    const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
+    (void)make(options)->run(request(common_ + "a"));
+    const std::string key = times_key({}, model(target_));
+    const std::string state = state_key(key, model(target_));
+    const std::string last = target_ == "target" ? "target" : "t-00002-of-00002";
+    fs::last_write_time(file(last), fs::last_write_time(file(last)) + std::chrono::seconds(2));
+    EXPECT_EQ(times_key({}, model(target_)), key);
+    EXPECT_NE(state_key(key, model(target_)), state);
+    const std::unique_ptr<Runtime> after = make(options);
+    EXPECT_NE(notes_of(*after).find("another model"), std::string::npos) << notes_of(*after);
+    EXPECT_EQ((*after->run(request(common_ + "a")))->completion.cached_tokens, 0);
+  }
+  EXPECT_EQ(state_key("", model("target")), "");
+  EXPECT_EQ(state_key("key", model("none")), "");
 }
 
 }  // namespace

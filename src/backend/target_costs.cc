@@ -1,12 +1,15 @@
 #include "backend/target_costs.h"
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "llama/base/backend.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/files/gguf_header.h"
 #include "llama/kernels/compute_threads.h"
 #include "llama/kernels/own_kernels.h"
 #include "model/measure_costs.h"
@@ -76,7 +79,7 @@ void tell(const LoadHooks& hooks, const std::string& text) {
 }  // namespace
 
 std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
-  const Result<std::string> file = llama::fingerprint_file(o.path);
+  const Result<std::string> file = llama::fingerprint_model(o.path);
   if (!file.ok()) return "";
   std::ostringstream key;
   const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
@@ -99,6 +102,25 @@ std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
     key << " | rope " << o.rope_freq_base << ' ' << o.rope_freq_scale;
   }
   return key.str();
+}
+
+std::string state_key(const std::string& key, const ModelOptions& options) {
+  if (key.empty()) return "";
+  Result<std::vector<std::string>> files = llama::files_of_model(options.path);
+  if (!files.ok()) return "";
+  files->insert(files->end(), options.lora.begin(), options.lora.end());
+  llama::Fingerprint state;
+  for (const std::string& file : *files) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+    if (error) return "";
+    const std::filesystem::file_time_type changed = std::filesystem::last_write_time(file, error);
+    if (error) return "";
+    const auto ticks =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(changed.time_since_epoch());
+    state.add(std::to_string(bytes) + ' ' + std::to_string(ticks.count()));
+  }
+  return key + " | files " + state.hex();
 }
 
 Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,

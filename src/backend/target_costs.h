@@ -15,10 +15,16 @@
 
 namespace outrider {
 
-// All that the times of a model's passes and what it says depend on, in a line: file, adapters,
+// All that the times of a model's passes and what it says depend on, in a line: files, adapters,
 // machine, build and settings. `capabilities`: of what was opened with `options`. Empty: the files
 // cannot be read.
 std::string times_key(const Capabilities& capabilities, const ModelOptions& options);
+
+// All that a saved state of the model depends on (Target::state_identity): `key`, which is its
+// times_key(), with size and time of change of each of its files, adapters as well. A fingerprint
+// looks at samples, and the text of a state must be that of the very weights; a copy of the files
+// has other times and reads its prompts again. Empty: `key` is, or a file cannot be looked at.
+std::string state_key(const std::string& key, const ModelOptions& options);
 
 // Sequence 0 of `model` is empty. `key`: times_key(). `folder`: where the file lies; empty: nothing
 // is kept. `refresh`: what is known is not used, and replaced. Empty where measuring failed, which

@@ -11,6 +11,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -324,22 +325,37 @@ TEST(Log, SaysWhatIsLoadedAndWhatFailed) {
                                       "3 loading the target 'broken' failed: 'broken' is broken"}));
 }
 
-TEST(Log, ACallbackMayDestroyAnInstance) {
-  static Instance* instance = nullptr;
-  static std::atomic<bool> destroyed;
-  destroyed.store(false);
+// Destroys an instance with the first line.
+struct DestroyingLog {
+  Instance* instance = nullptr;
   Lines lines;
-  instance = open(nullptr);
-  set_log(
-      [](void*, int, const char*) {
-        if (!destroyed.exchange(true)) destroy(instance);
-      },
-      nullptr);
-  ask(instance, "model.load", {{"role", "target"}, {"path", "target"}, {"ctx", 64}});
-  while (!destroyed.load()) std::this_thread::yield();
-  set_log(nullptr, nullptr);
-  // It ends in the background, and its load still says something then: not to the next test's log.
+  std::atomic<bool> destroyed{false};
+
+  static void receive(void* user, int level, const char* text) {
+    DestroyingLog& self = *static_cast<DestroyingLog*>(user);
+    Lines::receive(&self.lines, level, text);
+    Instance* const instance = std::exchange(self.instance, nullptr);
+    if (instance == nullptr) return;
+    destroy(instance);
+    self.destroyed.store(true);
+  }
+};
+
+// On the thread that loads: to wait for the load there would be to wait for ever.
+TEST(Log, ACallbackMayDestroyAnInstanceWhoseLoadGoesOnUntilTheCallbackHasReturned) {
+  DestroyingLog log;
+  Instance* const instance = log.instance = open(nullptr);
+  set_log(&DestroyingLog::receive, &log);
+  // No call may begin once destroy() has, but this one had.
+  const Json answer = ask(instance, "model.load", {{"role", "target"}, {"path", "slow"}});
+  EXPECT_TRUE(answer.contains("result") || answer.contains("error")) << answer;
+  while (!log.destroyed.load()) std::this_thread::yield();
   finish_background();
+  set_log(nullptr, nullptr);
+  EXPECT_EQ(log.lines.all,
+            (std::vector<std::string>{"1 loading the target 'slow'",
+                                      "3 loading the target 'slow' failed: loading was cancelled"}))
+      << "a load without end, which was still going on and which the end cancelled";
 }
 
 // Its threads are not in the child, which would wait for them for ever or end by a signal.

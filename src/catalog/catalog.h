@@ -79,6 +79,16 @@ struct CatalogStatus {
   Status error;                            // when it failed
   std::int64_t in_use = 0;                 // leases
   std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet)
+
+  // What whoever runs the server should hear of.
+  bool complete = false;           // ready, and its draft and files are no longer being loaded
+  std::vector<std::string> notes;  // of the target and the draft at work
+  Status draft_error;              // of a draft whose load failed
+  std::vector<DrafterFileStatus> failed_files = {};
+  std::uint64_t loads_ended = 0;  // of the target, in any way; and how the last one did
+  Status last_load = {};
+  std::uint64_t n_lost = 0;  // targets that ended by themselves; and why the last one did
+  Status lost = {};
 };
 
 class Catalog {

@@ -245,6 +245,8 @@ TEST_F(CatalogTest, ADraftThatIsNotThereKeepsNoTargetFromAnswering) {
   const std::shared_ptr<Runtime> lease = take(*catalog, "a");
   ASSERT_TRUE(lease->wait_loaded(-1));
   EXPECT_EQ(lease->status().draft.state, ModelState::kFailed);
+  EXPECT_TRUE(status_of(*catalog, "a").complete);
+  EXPECT_FALSE(status_of(*catalog, "a").draft_error.ok());
 }
 
 TEST_F(CatalogTest, AFailedLoadIsToldAndTriedAgainByALaterRequest) {

@@ -39,6 +39,23 @@ class CatalogUnload : public ::testing::Test {
   std::unique_ptr<Catalog> catalog_;
 };
 
+TEST_F(CatalogUnload, ATargetThatEndsByItselfIsToldAlsoOnceItIsOpenAgain) {
+  const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+  EXPECT_TRUE(testing::eventually([this] { return catalog_->status().front().complete; }));
+  EXPECT_EQ(catalog_->status().front().n_lost, 0U);
+  testing::StepGate::fake_target(*lease->target()).die_in_next_step(internal_error("it died"));
+  (void)lease->run(testing::ask({1}, 1, 5));
+  EXPECT_TRUE(testing::eventually([this] { return catalog_->status().front().n_lost == 1; }));
+  EXPECT_FALSE(catalog_->status().front().complete);
+  EXPECT_NE(catalog_->status().front().lost.message().find("it died"), std::string::npos);
+  ASSERT_TRUE(catalog_->acquire("target", {}).ok());
+  EXPECT_EQ(catalog_->status().front().n_lost, 1U);
+  EXPECT_EQ(catalog_->status().front().loads_ended, 2U);
+  ASSERT_TRUE(lease->unload(ModelRole::kTarget, true).ok());
+  ASSERT_TRUE(catalog_->acquire("target", {}).ok());
+  EXPECT_EQ(catalog_->status().front().n_lost, 1U) << "somebody unloaded it";
+}
+
 TEST_F(CatalogUnload, APreloadTakesBackOneThatWaitsForItsUsers) {
   std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
   EXPECT_TRUE(catalog_->unload("target").ok());

@@ -134,7 +134,12 @@ bool ModelCatalog::serves(const Model& model) {
 }
 
 void ModelCatalog::enqueue(Model& model) {
-  queue_.push_back(&model);  // first: there may be no memory for it
+  std::optional<Status> lost = loss_of(model);  // first, as the queue: there may be no memory
+  queue_.push_back(&model);
+  if (lost) {
+    ++model.n_lost;
+    model.lost = *std::move(lost);
+  }
   model.state = State::kQueued;
   model.unwanted = false;
   changed_.notify_all();
@@ -301,52 +306,6 @@ void ModelCatalog::end_load(Model& model, Status outcome) {
   changed_.notify_all();
 }
 
-CatalogStatus ModelCatalog::told(const Model& model) {
-  CatalogStatus one{.name = model.entry.name,
-                    .aliases = model.entry.aliases,
-                    .path = model.entry.target.path,
-                    .draft_path = model.entry.draft ? model.entry.draft->path : "",
-                    .offered_draft = model.entry.offered_draft};
-  const RuntimeStatus of = model.runtime ? model.runtime->status() : RuntimeStatus{};
-  switch (model.state) {
-    case State::kAbsent:
-      one.state = ModelState::kAbsent;
-      break;
-    case State::kQueued:
-      one.state = ModelState::kLoading;
-      break;
-    case State::kOpening:
-      one.state = ModelState::kLoading;
-      one.progress = of.target.state == ModelState::kLoading ? of.target.progress : 0.0;
-      break;
-    case State::kReady:
-      one.state = of.target.serving ? ModelState::kReady : of.target.state;
-      one.progress = of.target.serving ? 1.0 : of.target.progress;
-      if (one.state == ModelState::kFailed) one.error = of.target.error;
-      break;
-    case State::kFailed:
-      one.state = ModelState::kFailed;
-      one.error = model.outcome;
-      break;
-  }
-  one.in_use = model.leases;
-  one.estimated_bytes = model.bytes.value_or(0);
-  return one;
-}
-
-std::vector<CatalogStatus> ModelCatalog::status() const {
-  const Lock lock(mutex_);
-  std::vector<CatalogStatus> all;
-  for (const std::unique_ptr<Model>& model : models_) all.push_back(told(*model));
-  return all;
-}
-
-std::optional<CatalogStatus> ModelCatalog::status_of(std::string_view name) const {
-  const Lock lock(mutex_);
-  const Model* const model = find(name);
-  return model == nullptr ? std::nullopt : std::optional(told(*model));
-}
-
 void ModelCatalog::shut_down() {
   std::vector<std::shared_ptr<Runtime>> runtimes;
   {
@@ -360,41 +319,6 @@ void ModelCatalog::shut_down() {
   for (const std::shared_ptr<Runtime>& runtime : runtimes) runtime->shut_down();
   const std::lock_guard<std::mutex> joining(joining_);
   if (opener_.joinable()) opener_.join();
-}
-
-std::string ModelCatalog::check_integrity() const {
-  const Lock lock(mutex_);
-  std::size_t opening = 0;
-  std::size_t queued = 0;
-  for (const std::unique_ptr<Model>& model : models_) {
-    const std::string who = "'" + model->entry.name + "' ";
-    const std::ptrdiff_t times = std::count(queue_.begin(), queue_.end(), model.get());
-    if (times != (model->state == State::kQueued ? 1 : 0)) return who + "is queued wrongly";
-    if (model->leases < 0 || model->waiting < 0) return who + "was given back twice";
-    if (model->leases > 0 && !model->runtime) return who + "is leased without a runtime";
-    if (model->state == State::kReady && !model->runtime) return who + "is ready without a runtime";
-    if (model->state == State::kAbsent && model->runtime && idle(*model)) {
-      return who + "is absent with a runtime";
-    }
-    if (model->state == State::kFailed && model->outcome.ok()) {
-      return who + "failed without a reason";
-    }
-    if (model->runtime) {
-      const std::string broken = model->runtime->check_integrity();
-      if (!broken.empty()) return who + broken;
-    }
-    opening += model->state == State::kOpening ? 1 : 0;
-    queued += model->state == State::kQueued ? 1 : 0;
-  }
-  if (opening > 1) return "two models are opened at once";
-  if (queued != queue_.size()) return "the queue has others";
-  if (options_.max_models > 0 && n_open() > static_cast<std::size_t>(options_.max_models)) {
-    return "more models are open than may be";
-  }
-  if (options_.memory_bytes > 0 && open_bytes() > options_.memory_bytes) {
-    return "open models take more memory than they may";
-  }
-  return "";
 }
 
 }  // namespace outrider

@@ -4,8 +4,9 @@
 // release only hand a runtime to it, as ending one takes a while). It works outside of the mutex;
 // what it publishes to them it does under it.
 //
-// The class is in two files: what callers ask and when a model counts as used in model_catalog.cc,
-// the opener in model_catalog_opener.cc.
+// The class is in three files: what callers ask and when a model counts as used in
+// model_catalog.cc, the opener in model_catalog_opener.cc, and what is told of models in
+// model_catalog_status.cc.
 #pragma once
 
 #include <condition_variable>
@@ -50,10 +51,12 @@ class ModelCatalog : public Catalog {
     State state = State::kAbsent;
     std::shared_ptr<Runtime> runtime;  // the catalog's own reference; leases are others
     std::int64_t leases = 0;
-    std::int64_t waiting = 0;            // calls of acquire(); they count as a use
-    std::uint64_t last_use = 0;          // of uses_
-    std::uint64_t loads_ended = 0;       // in any way
-    Status outcome;                      // of the last of these
+    std::int64_t waiting = 0;       // calls of acquire(); they count as a use
+    std::uint64_t last_use = 0;     // of uses_
+    std::uint64_t loads_ended = 0;  // in any way
+    Status outcome;                 // of the last of these
+    std::uint64_t n_lost = 0;       // targets that ended by themselves; and why the last did
+    Status lost;
     double failed_ms = 0.0;              // when that was
     std::optional<std::uint64_t> bytes;  // estimated
     bool unwanted = false;               // unload() came while it was opened or in use
@@ -64,6 +67,7 @@ class ModelCatalog : public Catalog {
   // With the mutex held.
   Model* find(std::string_view name) const;
   static CatalogStatus told(const Model& model);
+  static std::optional<Status> loss_of(const Model& model);
   Status no_model(std::string_view name) const;
   static bool serves(const Model& model);
   static bool idle(const Model& model) { return model.leases == 0 && model.waiting == 0; }

@@ -221,9 +221,8 @@ TEST(Planner, CostsAreFoundOutWhereRequestsAlwaysOverlap) {
   }
 }
 
-// Also where everything takes 1.7 times as long as when the costs were measured: then the curve
-// takes a part of that for a property of the wide passes, so plain ones seem quicker than they
-// would be, by a fifth at most. What was measured would say 0.59.
+// Also where everything takes 1.7 times as long as when the costs were measured; these would say
+// 0.59. Where a wider pass takes less than a single token (the saw), the step's own time is said.
 TEST(Planner, WhatPlainDecodingWouldHaveTakenFollowsTheMachine) {
   for (const PlanMachine& machine : plan_machines()) {
     for (const bool slow : {false, true}) {
@@ -238,7 +237,7 @@ TEST(Planner, WhatPlainDecodingWouldHaveTakenFollowsTheMachine) {
         const std::string where = machine.name + ", width " + std::to_string(width) +
                                   (slow ? ", slower" : ", as measured");
         EXPECT_LT(*said / plain, 1.02) << where;
-        EXPECT_GT(*said / plain, slow && width != 1 ? 0.78 : 0.98) << where;
+        EXPECT_GT(*said / plain, 0.97) << where;
       }
     }
   }

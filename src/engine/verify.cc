@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <optional>
@@ -192,7 +193,8 @@ std::optional<double> plain_pass_ms(const Step& step) {
   if (plain == width) return step.evaluate_ms;
   const CostCurve& curve = step.planner.target_cost();
   if (curve.empty() || curve.smallest() > plain) return std::nullopt;
-  return step.evaluate_ms * curve.ms(plain) / curve.ms(width);
+  // Never more than the step: a narrower one that took longer would have been filled up.
+  return step.evaluate_ms * std::min(1.0, curve.ms(plain) / curve.ms(width));
 }
 
 void note_walk(Sequence& s, const Walk& walk, std::optional<double> plain_ms) {

@@ -57,12 +57,12 @@ std::vector<std::uint8_t> some_activations(const kernels::InstructionSet& set,
   return row;
 }
 
-double measure_ns(const kernels::InstructionSet& set, const kernels::PackedLayout& layout,
-                  const std::uint8_t* packed, std::int32_t n_threads) {
+Result<double> measure_ns(const kernels::InstructionSet& set, const kernels::PackedLayout& layout,
+                          const std::uint8_t* packed, std::int32_t n_threads) {
   const std::vector<std::uint8_t> row = some_activations(set, layout.type);
   const kernels::InstructionSet::Multiply multiply =
       set.multiply[static_cast<std::size_t>(layout.type)];
-  const double ms = fastest_run(n_threads, 1, [&](std::int32_t thread) {
+  const auto work = [&](std::int32_t thread) {
     alignas(64) float out[64];  // of a strip, at most 32 rows
     const std::int64_t begin = layout.n_strips * thread / n_threads;
     const std::int64_t end = layout.n_strips * (thread + 1) / n_threads;
@@ -70,7 +70,8 @@ double measure_ns(const kernels::InstructionSet& set, const kernels::PackedLayou
       multiply(packed + static_cast<std::size_t>(strip) * layout.strip_bytes, kColumns, row.data(),
                row.size(), 1, out);
     }
-  });
+  };
+  OUTRIDER_ASSIGN_OR_RETURN(const double ms, fastest_run(n_threads, 1, work));
   return ms * 1e6 / static_cast<double>(layout.n_rows * kColumns);
 }
 
@@ -139,7 +140,7 @@ Result<TypeCosts> measure_type_costs(const std::string& path, std::int32_t n_thr
   std::map<std::string, double> ns_per_weight;
   for (int run = 0; run < kRuns; ++run) {
     for (const kernels::PackedLayout& layout : layouts) {
-      const double ns = measure_ns(set, layout, packed.get(), n_threads);
+      OUTRIDER_ASSIGN_OR_RETURN(const double ns, measure_ns(set, layout, packed.get(), n_threads));
       double& least =
           ns_per_weight.try_emplace(std::string(kernels::weight_format(layout.type).name), ns)
               .first->second;

@@ -38,7 +38,8 @@ TypeCosts type_costs(const std::vector<llama::Matrix>& matrices,
 
 // Measures for about a second with `n_threads` threads, >= 1. Nothing else should compute
 // meanwhile. For models that our kernels are used for. Errors: as llama::read_matrices();
-// kResourceExhausted when the memory for one copy does not suffice.
+// kResourceExhausted when the memory for one copy does not suffice, or there are not so many
+// threads.
 Result<TypeCosts> measure_type_costs(const std::string& path, std::int32_t n_threads);
 
 // {"ms", "types": [{"type", "ms", "bytes"}]}

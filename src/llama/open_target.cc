@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/on_exit.h"
 #include "llama.h"
 #include "llama/base/backend.h"
 #include "llama/draft_file.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/kernels/compute_threads.h"
 #include "llama/open_head.h"
 #include "llama/prediction.h"
 #include "llama/probe/probe.h"
@@ -34,8 +36,12 @@ class Opener {
   Status create_model(const ModelOptions& options, std::int32_t max_width);
   Status judge(const LoadPlan& plan);
   Status judge_by_probe(const LoadPlan& plan);
+  bool is_enough(const CachedProbe& known) const;
+  ProbePassed passed_of(const std::optional<CachedProbe>& known) const;
   Result<ProbeReport> probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
-                            double budget_ms, const ProbePassed& passed);
+                            const ProbePassed& passed);
+  void take(const ProbeReport& report);
+  void keep(const std::string& key);
   Status insist(const RuleFacts& facts, const LoadPlan& plan);
   Status limit_to_exact(const RuleFacts& facts, const LoadPlan& plan);
   void add_prediction();
@@ -49,6 +55,7 @@ class Opener {
   const TargetOptions& target_;
   ExactnessCache cache_;
   std::int32_t widest_;
+  double budget_ms_ = 0.0;  // of a probe
 
   RuleFacts facts_;
   PredictionPlan prediction_;
@@ -61,6 +68,7 @@ Result<OpenedTarget> Opener::open() {
     return invalid_argument("the width is " + std::to_string(target_.widest) +
                             ", but must be at least 1");
   }
+  OUTRIDER_ASSIGN_OR_RETURN(budget_ms_, probe_budget_ms(options_.exact, target_.probe_budget_ms));
   OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options_.path));
   const Result<RuleFacts> facts = read_rule_facts(options_, header);
   if (!facts.ok()) return facts.status();
@@ -84,6 +92,11 @@ Result<OpenedTarget> Opener::open() {
       report_.everywhere >= widest_ && report_.everywhere >= 2) {
     opened_.exactness.kind = Exactness::Kind::kExact;
     opened_.exactness.reason.clear();
+  }
+  // Not before: what depends on the number of threads is not seen by a probe on fewer of them.
+  if (opened_.exactness.kind == Exactness::Kind::kExact &&
+      bits_are_rows_alone(opened_.model->settings())) {
+    opened_.model->compute_on(threads::Cores::kLeft);
   }
   opened_.settings = opened_.model->settings();
   opened_.notes = opened_.model->notes();
@@ -150,7 +163,6 @@ Status Opener::create_model(const ModelOptions& options, std::int32_t max_width)
   opened_.model.reset();
   ContextSettings settings = opened_.settings;
   settings.max_width = max_width;
-  if (bits_are_rows_alone(settings)) settings.cores = threads::Cores::kLeft;
   Result<std::unique_ptr<LlamaModel>> model = LlamaModel::create(opened_.file, options, settings);
   if (!model.ok()) return model.status();
   opened_.model = std::move(*model);
@@ -177,18 +189,16 @@ Status Opener::judge(const LoadPlan& plan) {
 // From the cache or by a probe.
 Status Opener::judge_by_probe(const LoadPlan& plan) {
   const LlamaModel& model = *opened_.model;
-  Exactness& exactness = opened_.exactness;
   if (model.capabilities().rollback == Rollback::kNone) {
     report_ = ProbeReport();
-    exactness = {.kind = Exactness::Kind::kUpToWidth,
-                 .width = 1,
-                 .coverage = "not probed: the model takes one token at a time",
-                 .reason = model.capabilities().rollback_reason};
+    opened_.exactness = {.kind = Exactness::Kind::kUpToWidth,
+                         .width = 1,
+                         .coverage = "not probed: the model takes one token at a time",
+                         .reason = model.capabilities().rollback_reason};
     return Status();
   }
   LoadPlan in_effect = plan;  // a cache type may have been replaced
   in_effect.context = model.settings();
-  const double budget_ms = probe_budget_ms(options_.exact, target_.probe_budget_ms, hooks_.log);
   const std::vector<std::int32_t> starts = probe_starts(model.settings().n_cells);
   // Nobody tells what a worker computes with, so what was seen holds for this connection only.
   const Result<std::string> key =
@@ -196,59 +206,71 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
           ? exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts)
           : unsupported("verdicts with workers are not kept");
   std::optional<CachedProbe> known;
-  if (key.ok()) {
-    known = cache_.load(*key);
-    if (known && known->answers(widest_to_probe(), budget_ms) &&
-        (options_.exact != ExactMode::kOn || known->report.everywhere > 1)) {
-      report_ = known->report;
-      exactness = report_.exactness;
-      exactness.coverage += ", cached";
-      opened_.longest_piece = report_.longest_piece;
-      opened_.probe_cached = true;
-      return Status();
-    }
+  if (key.ok()) known = cache_.load(*key);
+  if (known && is_enough(*known)) {
+    take(known->report);
+    opened_.exactness.coverage += ", cached";
+    opened_.probe_cached = true;
+    return Status();
   }
-  const Stopwatch watch;
-  // What a unit compares depends on the widest width.
-  const bool go_on = known && known->widest == widest_to_probe() && !known->report.passed.empty();
-  const ProbePassed passed = go_on ? ProbePassed{.units = known->report.passed,
-                                                 .rows = known->report.rows,
-                                                 .elapsed_ms = known->report.elapsed_ms}
-                                   : ProbePassed();
-  Result<ProbeReport> report = probe(in_effect, starts, budget_ms, passed);
-  opened_.probe_seconds += watch.elapsed_ms() / 1000.0;
+  const std::int64_t fewer = graphs_on_fewer_threads();
+  const Result<ProbeReport> report = probe(in_effect, starts, passed_of(known));
   opened_.probe_cached = false;
   if (report.status().code() == StatusCode::kCancelled) {
     return cancelled("opening '" + options_.path + "' was cancelled");
   }
   if (!report.ok()) {
     report_ = ProbeReport();
-    exactness = {.kind = Exactness::Kind::kDistributional,
-                 .width = 1,
-                 .coverage = "nothing was compared",
-                 .reason = "the probe failed: " + report.status().message()};
+    opened_.exactness = {.kind = Exactness::Kind::kDistributional,
+                         .width = 1,
+                         .coverage = "nothing was compared",
+                         .reason = "the probe failed: " + report.status().message()};
     return Status();
   }
-  report_ = *report;
-  exactness = report_.exactness;
-  opened_.longest_piece = report_.longest_piece;
-  const CachedProbe probed{.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms};
-  // Another process may have stored more meanwhile, or a load that asked for more before.
-  if (key.ok()) known = cache_.load(*key);
-  if (key.ok() && !(known && known->says_more_than(probed))) {
-    const Status stored = cache_.store(*key, probed);
-    if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kDebug, stored.message());
-  }
+  take(*report);
+  if (key.ok() && may_keep_verdict(fewer, graphs_on_fewer_threads())) keep(*key);
   return Status();
 }
 
+// Whether a kept verdict answers what is asked for now.
+bool Opener::is_enough(const CachedProbe& known) const {
+  return known.answers(widest_to_probe(), budget_ms_) &&
+         (options_.exact != ExactMode::kOn || known.report.everywhere > 1);
+}
+
+// What need not be compared again. What a unit compares depends on the widest width.
+ProbePassed Opener::passed_of(const std::optional<CachedProbe>& known) const {
+  if (!known || known->widest != widest_to_probe()) return ProbePassed();
+  if (known->report.passed.empty()) return ProbePassed();
+  return {.units = known->report.passed,
+          .rows = known->report.rows,
+          .elapsed_ms = known->report.elapsed_ms};
+}
+
+void Opener::take(const ProbeReport& report) {
+  report_ = report;
+  opened_.exactness = report.exactness;
+  opened_.longest_piece = report.longest_piece;
+}
+
+// Unless more is kept: by another process meanwhile, or by a load that asked for more before.
+void Opener::keep(const std::string& key) {
+  const CachedProbe probed{.report = report_, .widest = widest_to_probe(), .budget_ms = budget_ms_};
+  const std::optional<CachedProbe> known = cache_.load(key);
+  if (known && known->says_more_than(probed)) return;
+  const Status stored = cache_.store(key, probed);
+  if (!stored.ok() && hooks_.log) hooks_.log(LogLevel::kWarning, stored.message());
+}
+
 Result<ProbeReport> Opener::probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
-                                  double budget_ms, const ProbePassed& passed) {
+                                  const ProbePassed& passed) {
+  const Stopwatch watch;
+  const OnExit count([&] { opened_.probe_seconds += watch.elapsed_ms() / 1000.0; });
   const std::int32_t widest = widest_to_probe();
   const llama_vocab* vocab = opened_.file->vocabulary().handle();
   ProbeOptions options;
   options.widest = widest;
-  options.budget_ms = budget_ms;
+  options.budget_ms = budget_ms_;
   options.passed = passed;
   options.insist = options_.exact == ExactMode::kOn;
   options.same_for_all_widths = bits_are_rows_alone(plan.context);

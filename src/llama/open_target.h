@@ -69,7 +69,8 @@ struct OpenedTarget {
 // `hooks` as for ModelFile::load; its flag also cancels the probe. A probe that fails does not keep
 // a model from being opened, except with kOn: the verdict is then distributional, with the reason.
 // Errors: ModelFile::load's and LlamaModel::create's; kCancelled; kUnsupported when kOn cannot be
-// had, with the reason and what would be right; kInvalidArgument for a bad `widest`.
+// had, with the reason and what would be right; kInvalidArgument for a bad `widest` or a bad
+// OUTRIDER_PROBE_BUDGET_MS.
 Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
                                  const TargetOptions& target);
 

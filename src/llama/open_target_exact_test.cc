@@ -27,6 +27,7 @@ TEST_F(OpenTargetTest, QuantisedWeightsAreExactAtEveryWidth) {
     EXPECT_EQ(opened.settings.type_v, "f16");
     EXPECT_TRUE(opened.settings.flash_attention);
     EXPECT_EQ(opened.settings.max_width, 16);
+    EXPECT_EQ(opened.settings.cores, own ? threads::Cores::kLeft : threads::Cores::kAsked);
     EXPECT_EQ(opened.longest_piece, own ? 65 : 512) << "a short probe is enough for own kernels";
     EXPECT_NE(opened.exactness.coverage.find("520 cells"), std::string::npos)
         << opened.exactness.coverage;
@@ -76,6 +77,29 @@ TEST_F(OpenTargetTest, AVerdictIsWhatTheModelDoes) {
     EXPECT_EQ(opened.settings.max_width, 8) << "auto reports and does not limit";
   }
   if (inexact == 0) GTEST_SKIP() << "this machine computes all of them exactly";
+}
+
+// What depends on their number would change where others want the cores. Two sequences of a model
+// with recurrent layers are not exact, although all its products and its attention are ours.
+TEST_F(OpenTargetTest, FewerThreadsThanAskedForComputeOnlyWhatWasSeenToBeExact) {
+  const std::string path = dir_.file("hybrid.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(path, {.architecture = testing::TinyArchitecture::kShortConv,
+                                              .weight_type = testing::WeightType::kQ8_0})
+                  .ok());
+  ModelOptions with = options(path);
+  for (const std::int32_t n_sequences : {1, 2}) {
+    with.n_sequences = n_sequences;
+    const OpenedTarget opened = open(with, target(/*widest=*/4));
+    ASSERT_NE(opened.model, nullptr);
+    const bool exact = opened.exactness.kind == Exactness::Kind::kExact;
+    if (n_sequences == 2) {
+      EXPECT_FALSE(exact);
+    }
+    if (!exact) {
+      EXPECT_EQ(opened.settings.cores, threads::Cores::kAsked) << n_sequences;
+    }
+    EXPECT_EQ(opened.model->settings().cores, opened.settings.cores);
+  }
 }
 
 }  // namespace

@@ -167,17 +167,26 @@ TEST_F(OpenTargetTest, AShortBudgetIsReportedAndTheEnvironmentGivesOne) {
     width = next.exactness.width;
   }
   EXPECT_TRUE(open(options(path), with).probe_cached);
-  setenv("OUTRIDER_PROBE_BUDGET_MS", "soon", /*overwrite=*/1);
-  std::string warning;
-  LoadHooks hooks;
-  hooks.log = [&](LogLevel level, std::string_view text) {
-    if (level == LogLevel::kWarning && text.find("PROBE_BUDGET") != std::string_view::npos) {
-      warning = text;
-    }
-  };
-  EXPECT_TRUE(open_target(options(path), hooks, with).ok());
   unsetenv("OUTRIDER_PROBE_BUDGET_MS");
-  EXPECT_NE(warning.find("'soon'"), std::string::npos);
+}
+
+TEST_F(OpenTargetTest, ABudgetInTheEnvironmentThatIsNoneIsAnErrorThatNamesTheVariable) {
+  const std::string path = model("Q4_0");
+  TargetOptions with = target(/*widest=*/2);
+  with.probe_budget_ms = 0.0;
+  for (const char* wrong : {"soon", "0", "-5", "10s", "nan", "inf", " "}) {
+    setenv("OUTRIDER_PROBE_BUDGET_MS", wrong, /*overwrite=*/1);
+    const Status status = open_target(options(path), {}, with).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << wrong;
+    EXPECT_EQ(status.message(), "OUTRIDER_PROBE_BUDGET_MS is '" + std::string(wrong) +
+                                    "', but must be a number of milliseconds above 0");
+  }
+  with.probe_budget_ms = 50.0;
+  EXPECT_TRUE(open_target(options(path), {}, with).ok()) << "it is not asked";
+  with.probe_budget_ms = 0.0;
+  setenv("OUTRIDER_PROBE_BUDGET_MS", "", /*overwrite=*/1);
+  EXPECT_TRUE(open_target(options(path), {}, with).ok()) << "as if it were not there";
+  unsetenv("OUTRIDER_PROBE_BUDGET_MS");
 }
 
 TEST_F(OpenTargetTest, CancellingDuringTheProbeCancelsTheOpening) {

@@ -13,16 +13,14 @@ constexpr double kBudgetOffMs = 3000.0;
 
 }  // namespace
 
-double probe_budget_ms(ExactMode exact, double asked, const LogSink& log) {
+Result<double> probe_budget_ms(ExactMode exact, double asked) {
   if (asked > 0.0) return asked;
   if (const char* text = std::getenv("OUTRIDER_PROBE_BUDGET_MS"); text != nullptr && *text != 0) {
     char* end = nullptr;
     const double value = std::strtod(text, &end);
     if (*end == 0 && std::isfinite(value) && value > 0.0) return value;
-    if (log) {
-      log(LogLevel::kWarning, "OUTRIDER_PROBE_BUDGET_MS is '" + std::string(text) +
-                                  "', but must be milliseconds above 0; it is not used");
-    }
+    return invalid_argument("OUTRIDER_PROBE_BUDGET_MS is '" + std::string(text) +
+                            "', but must be a number of milliseconds above 0");
   }
   return exact == ExactMode::kOff ? kBudgetOffMs : kBudgetMs;
 }
@@ -49,9 +47,14 @@ void make_probe_context(std::int32_t widest, std::int32_t deepest, ModelOptions*
   settings->n_cells = std::max(deepest + 2 * widest, n_batch) + kOthers;
   settings->max_width = widest;
   settings->for_probe = true;
+  settings->cores = threads::Cores::kAsked;
   options->n_ctx = settings->n_cells;
   options->n_sequences = std::min(options->n_sequences, kSequences);
   options->n_batch = std::max({n_batch, widest + kSequences, 8});
+}
+
+bool may_keep_verdict(std::int64_t fewer_before, std::int64_t fewer_behind) {
+  return fewer_before == fewer_behind;
 }
 
 }  // namespace outrider::llama

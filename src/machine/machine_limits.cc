@@ -83,16 +83,17 @@ std::uint64_t sum_of(const std::uint64_t* from, std::size_t words, const ReadOrd
 }
 
 // The most that the machine was seen to read, of all orders. 0: no memory for it.
-double read_gb_per_s(std::int32_t n_threads, std::size_t bytes) {
+Result<double> read_gb_per_s(std::int32_t n_threads, std::size_t bytes) {
   const WeightMemory memory(bytes);
   if (memory.words() == nullptr) return 0.0;
   std::atomic<std::uint64_t> sum = 0;  // looked at, so that everything has to be read
   const std::size_t share = memory.n_words() / static_cast<std::size_t>(n_threads);
   double fastest_ms = 0.0;
   for (const ReadOrder& order : kOrders) {
-    const double ms = fastest_run(n_threads, kReads, [&](std::int32_t t) {
+    const auto read = [&](std::int32_t t) {
       sum += sum_of(memory.words() + share * static_cast<std::size_t>(t), share, order);
-    });
+    };
+    OUTRIDER_ASSIGN_OR_RETURN(const double ms, fastest_run(n_threads, kReads, read));
     if (fastest_ms == 0.0 || ms < fastest_ms) fastest_ms = ms;
   }
   return sum > 0 ? static_cast<double>(bytes) / fastest_ms / 1e6 : 0.0;
@@ -100,11 +101,12 @@ double read_gb_per_s(std::int32_t n_threads, std::size_t bytes) {
 
 }  // namespace
 
-MachineLimits measure_limits(std::int32_t n_threads, std::uint64_t step_bytes) {
+Result<MachineLimits> measure_limits(std::int32_t n_threads, std::uint64_t step_bytes) {
   MachineLimits limits;
   const kernels::InstructionSet& set = *kernels::instruction_sets().front();
   limits.instruction_set = set.name;
-  limits.read_gb_per_s = read_gb_per_s(n_threads, bytes_to_read(step_bytes));
+  OUTRIDER_ASSIGN_OR_RETURN(limits.read_gb_per_s,
+                            read_gb_per_s(n_threads, bytes_to_read(step_bytes)));
 
   // Rounds that take about 20 ms, whatever the instructions.
   std::int64_t rounds = 1000;
@@ -114,9 +116,9 @@ MachineLimits measure_limits(std::int32_t n_threads, std::uint64_t step_bytes) {
     if (watch.elapsed_ms() >= 20.0) break;
   }
   std::atomic<std::int64_t> macs = 0;
-  const double multiply_ms = fastest_run(n_threads, kMultiplications, [&](std::int32_t /*thread*/) {
-    macs = set.multiply_in_registers(rounds);
-  });
+  const auto multiply = [&](std::int32_t /*thread*/) { macs = set.multiply_in_registers(rounds); };
+  OUTRIDER_ASSIGN_OR_RETURN(const double multiply_ms,
+                            fastest_run(n_threads, kMultiplications, multiply));
   limits.multiply_gmac_per_s =
       static_cast<double>(macs) * static_cast<double>(n_threads) / multiply_ms / 1e6;
   return limits;
@@ -189,7 +191,8 @@ Result<MachineFloor> measure_floor(const ModelOptions& options, std::int32_t n_t
   if (!options.workers.empty() || !facts->on_cpu) return MachineFloor{};
   const Result<StepWork> work = read_step_work(options.path);
   if (!work.ok()) return work.status();
-  MachineFloor result{.limits = measure_limits(n_threads, bytes_of_a_token(*work)), .floor = {}};
+  MachineFloor result;
+  OUTRIDER_ASSIGN_OR_RETURN(result.limits, measure_limits(n_threads, bytes_of_a_token(*work)));
   result.floor = floors(*work, result.limits, widths);
   return result;
 }

@@ -20,8 +20,9 @@ struct MachineLimits {
 
 // Measures for about a second with `n_threads` threads, >= 1. Nothing else should compute
 // meanwhile. Reads as much memory as a step of one token does, `step_bytes`, but 64 MiB at least,
-// and 1 GiB and a quarter of what is free at most; it is given back.
-MachineLimits measure_limits(std::int32_t n_threads, std::uint64_t step_bytes);
+// and 1 GiB and a quarter of what is free at most; it is given back. Errors: kResourceExhausted
+// when there are not so many threads.
+Result<MachineLimits> measure_limits(std::int32_t n_threads, std::uint64_t step_bytes);
 
 // What a file's steps read and multiply.
 struct StepWork {

@@ -59,6 +59,8 @@ struct ModelOptions {
   // A target's only: where its file has prediction layers, they are loaded and guess (drafter mtp).
   // Not in another process, nor beside a head in a file of its own, which reads other states.
   HeadChoice mtp = HeadChoice::kAuto;
+
+  friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };
 
 // What interfaces let users set of it, each with its name, range and help. Static storage.

@@ -50,10 +50,19 @@ void CostCurve::note(std::int32_t width, double ms) {
   }
   ++n_noted_;
   ++entry.n;
-  const double off = std::clamp(time - level_ - entry.shape, -kClip, kClip);
-  level_ += kLevelRate * off;
-  // The first passes of a width are averaged: one alone may have been held up.
-  entry.shape += std::max(kShapeRate, 1.0 / (static_cast<double>(entry.n) + 1.0)) * off;
+  const double off = time - level_ - entry.shape;
+  level_ += kLevelRate * std::clamp(off, -kClip, kClip);
+  // The first passes of a width are averaged, against the level: it may be the only one from now
+  // on, and one alone may have been held up.
+  const double rate = std::max(kShapeRate, 1.0 / (static_cast<double>(entry.n) + 1.0));
+  if (entry.n <= kMeasured) {
+    entry.shape += rate * std::clamp(off, -kClip, kClip);
+  } else if (last_width_ != 0 && last_width_ != width) {
+    const double beside = time - entry.shape - last_level_;
+    entry.shape += rate * std::clamp(beside, -kClip, kClip);
+  }
+  last_width_ = width;
+  last_level_ = time - entry.shape;
 }
 
 std::int32_t CostCurve::reach() const { return std::min(2 * largest_, kMaxWidth); }

@@ -3,8 +3,12 @@
 // Idea. One table, no formula: kernels work on tiles, so a pass of four tokens may take less than
 // one of two (on a Zen 4 with Q4_0: 1, 1.49, 1.81, 1.30 times a single token). The logarithm of a
 // time is a common level and a shape by width. The level follows the machine quickly (another
-// program, a longer context); the shape is learned slowly. An observation moves both by no more
-// than a bounded step, so that a pass that was held up counts little.
+// program, a longer context). The shape is learned slowly, and from neighbours only: from how a
+// pass compares with the one just before it, of another width. Compared with the level, a width
+// that is used while another program runs would pass for dear for good. (With 60 passes of one
+// width while the machine was twice as slow, 60 of another while it was not, and so on, a single
+// token was thought to take 1.9 times what it takes; so it is 1.07.) An observation moves both by
+// no more than a bounded step, so that a pass that was held up counts little.
 //
 // What was never measured is read off a straight line between the measured neighbours; beyond the
 // largest width, off the line through it and the largest one of at most half its size. (Not in
@@ -72,6 +76,8 @@ class CostCurve {
 
   std::array<Entry, kMaxWidth + 1> entries_{};  // [width]
   double level_ = 0.0;
+  std::int32_t last_width_ = 0;  // of the pass before; 0: none
+  double last_level_ = 0.0;      // what it by itself would say of the level
   std::int64_t n_noted_ = 0;
   std::int32_t n_widths_ = 0;
   std::int32_t smallest_ = 0;  // width that was noted

@@ -114,6 +114,23 @@ TEST(CostCurve, AChangedShapeIsLearnedWhereBothAreSeen) {
   EXPECT_NEAR(curve.ms(4) / curve.ms(1), 1.5, 0.03);
 }
 
+// A machine that is twice as slow now and then, and takes other widths then. A few single tokens
+// are among both.
+TEST(CostCurve, WidthsThatAreUsedWhileTheMachineIsSlowAreNotDearer) {
+  for (const double load : {1.5, 2.0, 4.0}) {
+    for (const bool wide_while_slow : {true, false}) {
+      CostCurve curve = measured(flat);
+      for (int pass = 0; pass < 40 * 60; ++pass) {
+        const bool slow = pass / 60 % 2 == 1;
+        const std::int32_t width = slow == wide_while_slow && pass % 20 != 0 ? 2 : 1;
+        curve.note(width, flat(width) * (slow ? load : 1.0));
+        const double ratio = curve.ms(1) / curve.ms(2) / (flat(1) / flat(2));
+        ASSERT_NEAR(ratio, 1.0, 0.12) << load << ' ' << pass;
+      }
+    }
+  }
+}
+
 TEST(CostCurve, PassesThatWereHeldUpCountLittle) {
   for (const Machine& machine : {flat, linear, tiled}) {
     std::uint64_t state = 7;

@@ -98,9 +98,10 @@ void DrafterAccount::note_gain(const DrafterGain& gain) {
       std::min(measured_balance_ms_ + gain.measured_ms, kMostGainedMeasured * gain.token_ms);
   const double most_lost_ms = this->most_lost_ms(gain.token_ms);
   if (expected_balance_ms_ < -most_lost_ms) suspended_by_expected_ = true;
-  if (measured_balance_ms_ < -most_lost_ms * (kMostLostMeasured / kMostLost)) {
-    suspended_by_measured_ = true;
-  }
+  // Not before the balance where a suspension ends: it would end with the step.
+  const double most_lost_measured_ms =
+      std::max(most_lost_ms * (kMostLostMeasured / kMostLost), kLeastLostMeasured * gain.token_ms);
+  if (measured_balance_ms_ < -most_lost_measured_ms) suspended_by_measured_ = true;
   token_ms_ = gain.token_ms;
 }
 
@@ -155,7 +156,7 @@ void DrafterAccount::note_step(double ms) {
   }
   if (suspended_by_measured_) {
     measured_balance_ms_ += kAllowance * ms;
-    suspended_by_measured_ = measured_balance_ms_ < -(kMostLostMeasured - kMostLost) * token_ms_;
+    suspended_by_measured_ = measured_balance_ms_ < -kLeastLostMeasured * token_ms_;
   }
 }
 

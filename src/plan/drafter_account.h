@@ -12,12 +12,13 @@
 // less, and they do not stay wrong: chances are learned from every guess.
 //
 // A drafter is suspended when its expected balance falls below -kMostLost, or its measured balance
-// below -kMostLostMeasured (both in times of a single token); the former earlier while little time
-// has passed (kLostOfTime) or what it read has not paid yet. While it is suspended that balance
-// rises by the allowance, one part in a hundred of all time. The suspension ends when the expected
-// balance is 0, or the measured one is kMostLost above its limit. No balance rises above
-// kMostGained, or kMostGainedMeasured: else a good past would pay for a long bad time. So all that
-// speculation loses is bounded by these limits and the allowance.
+// below -kMostLostMeasured (both in times of a single token); earlier while little time has passed
+// (kLostOfTime) or what it read has not paid yet, but not before -kLeastLost, or
+// -kLeastLostMeasured. While it is suspended that balance rises by the allowance, one part in a
+// hundred of all time. The suspension ends when the expected balance is 0, or the measured one
+// -kLeastLostMeasured. No balance rises above kMostGained, or kMostGainedMeasured: else a good past
+// would pay for a long bad time. So all that speculation loses is bounded by these limits and the
+// allowance.
 //
 // Exploration: a drafter that is suspended, or does not seem to pay, is asked now and then all the
 // same, to learn what it is worth. That may take one part in a hundred of all time too, and the
@@ -96,6 +97,7 @@ class DrafterAccount {
   static constexpr double kLeastLost = 0.5;     // however little time has passed
   static constexpr double kMostLost = 2.0;
   static constexpr double kMostGained = 3.0;
+  static constexpr double kLeastLostMeasured = 4.0;  // likewise, and where its suspensions end
   static constexpr double kMostLostMeasured = 6.0;
   static constexpr double kMostGainedMeasured = 6.0;
 

@@ -94,6 +94,27 @@ TEST(DrafterAccount, BadLuckAloneSuspendsItLaterAndForNoLonger) {
   EXPECT_FALSE(account.suspended());
 }
 
+// Such a suspension would end with its step.
+TEST(DrafterAccount, ATokenOrThreeThatGuessesLoseByChanceAtTheBeginningSuspendNobody) {
+  for (const double lost : {1.6, 2.5, 3.9}) {
+    DrafterAccount account;
+    gain(account, 0.1 * kToken, -lost * kToken, 1);
+    EXPECT_FALSE(account.suspended()) << lost;
+    account.note_step((1.0 + lost) * kToken);
+    EXPECT_FALSE(account.suspended()) << lost;
+  }
+}
+
+TEST(DrafterAccount, MoreThanThatAtTheBeginningSuspendsBeyondTheStep) {
+  DrafterAccount account;
+  gain(account, 0.1 * kToken, -4.5 * kToken, 1);
+  EXPECT_TRUE(account.suspended());
+  account.note_step(5.5 * kToken);
+  EXPECT_TRUE(account.suspended());
+  account.note_step(0.5 * kToken / DrafterAccount::kAllowance);
+  EXPECT_FALSE(account.suspended());
+}
+
 // Wrong for ever, and always expected to be right: the clock decides.
 TEST(DrafterAccount, WhateverIsExpectedTheLossIsBounded) {
   const Total total = ask_for_long(0.5 * kToken);

@@ -10,7 +10,8 @@ void put_choice(WireWriter& to, E value) {
   to.number(static_cast<std::uint32_t>(value));
 }
 
-// All but worker_timeout_s, which is the parent's own affair.
+// All but two: worker_timeout_s is the parent's own affair, and a head reads its target in the same
+// process. protocol_test.cc holds this against every member.
 void put(WireWriter& to, const ModelOptions& options) {
   to.text(options.path);
   to.number(options.n_ctx);
@@ -162,12 +163,19 @@ std::optional<TokenTree> read_tree(WireReader& from, bool* broken) {
 void put(WireWriter& to, const Status& status) {
   put_choice(to, status.code());
   to.text(status.message());
+  to.text(status.field());  // no excess(): that is of requests, which the parent checks
 }
 
 Status read_status(WireReader& from) {
   const StatusCode code = from.choice(StatusCode::kInternal);
   std::string message = from.text();
-  return code == StatusCode::kOk ? Status() : Status(code, std::move(message));
+  std::string field = from.text();
+  if (code == StatusCode::kOk) return Status();
+  // So that whoever spells the field in another way finds it in the message.
+  if (!field.empty() && message.starts_with(field + ' ')) {
+    return refused(code, field, std::string_view(message).substr(field.size() + 1));
+  }
+  return Status(code, std::move(message)).about(std::move(field));
 }
 
 void put(WireWriter& to, const OpenRequest& request) {

@@ -36,7 +36,7 @@
 namespace outrider {
 
 // To be raised with every change of what follows.
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 
 enum class MessageKind : std::uint32_t {
   kHello = 1,

@@ -5,7 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "remote/channel.h"
 #include "remote/remote_model.h"
@@ -36,6 +40,99 @@ TEST(Wire, WhatIsCutAnywhereIsNoticed) {
   WireReader longer(more);
   static_cast<void>(read_open_request(longer));
   EXPECT_FALSE(longer.finished());
+}
+
+// Another value than the one that is there.
+void change(std::string& value) { value += "x"; }
+void change(bool& value) { value = !value; }
+void change(std::int32_t& value) { value += 1; }
+void change(float& value) { value += 0.5f; }
+void change(std::vector<std::string>& value) { value.push_back("x"); }
+void change(std::vector<float>& value) { value.push_back(0.5f); }
+template <typename E>
+requires std::is_enum_v<E>
+void change(E& value) { value = value == E{} ? static_cast<E>(1) : E{}; }
+
+// Every member, whose number the compiler checks: a new one is to be added here.
+template <typename Visit>
+void each_member(ModelOptions& options, Visit visit) {
+  auto& [path, n_ctx, n_sequences, n_batch, n_threads, n_gpu_layers, cache_type_k, cache_type_v,
+         flash_attention, exact, kernels, tensor_split, lora, use_mmap, use_mlock, rope_freq_base,
+         rope_freq_scale, workers, isolate, worker_timeout_s, widest, head, mtp] = options;
+  const auto all = [&visit](auto&... members) { (visit(members), ...); };
+  all(path, n_ctx, n_sequences, n_batch, n_threads, n_gpu_layers, cache_type_k, cache_type_v,
+      flash_attention, exact, kernels, tensor_split, lora, use_mmap, use_mlock, rope_freq_base,
+      rope_freq_scale, workers, isolate, worker_timeout_s, widest, head, mtp);
+}
+
+OpenRequest sent(const OpenRequest& request) {
+  WireWriter writer;
+  put(writer, request);
+  WireReader reader(writer.bytes());
+  OpenRequest arrived = read_open_request(reader);
+  EXPECT_TRUE(reader.finished());
+  return arrived;
+}
+
+TEST(Wire, EveryOptionOfAModelArrivesButForTheParentsOwn) {
+  int n_members = 0;
+  ModelOptions count;
+  each_member(count, [&n_members](auto&) { ++n_members; });
+  int n_kept = 0;
+  for (int i = 0; i < n_members; ++i) {
+    OpenRequest request;
+    int at = 0;
+    each_member(request.model, [&](auto& member) {
+      if (at++ == i) change(member);
+    });
+    ASSERT_FALSE(request.model == ModelOptions()) << "member " << i;
+    const bool of_parent = request.model.worker_timeout_s != ModelOptions().worker_timeout_s ||
+                           !request.model.head.empty();
+    n_kept += of_parent;
+    EXPECT_EQ(sent(request).model == request.model, !of_parent) << "member " << i;
+  }
+  EXPECT_EQ(n_kept, 2);
+}
+
+TEST(Wire, EveryFieldThatUsersSetOfAModelArrivesButForTheParentsOwn) {
+  for (const Field<ModelOptions>& field : model_fields()) {
+    OpenRequest request;
+    visit_field(field, request.model, [&request](auto& place) {
+      using Place = std::decay_t<decltype(place)>;
+      if constexpr (std::is_same_v<Place, Choice<ModelOptions>>) {
+        place.set(request.model, place.get(request.model) == 0 ? 1 : 0);
+      } else if constexpr (requires { change(place); }) {
+        change(place);
+      }
+    });
+    ASSERT_FALSE(request.model == ModelOptions()) << field.name;
+    const bool of_parent = field.name == "worker_timeout_s" || field.name == "head";
+    EXPECT_EQ(sent(request).model == request.model, !of_parent) << field.name;
+  }
+}
+
+TEST(Wire, AnErrorArrivesWithItsFieldWhereverTheMessageNamesIt) {
+  const auto arrives = [](const Status& status) {
+    WireWriter writer;
+    put(writer, status);
+    WireReader reader(writer.bytes());
+    Status arrived = read_status(reader);
+    EXPECT_TRUE(reader.finished());
+    return arrived;
+  };
+  EXPECT_TRUE(arrives(Status()).ok());
+  const Status plain = arrives(data_loss("'a.gguf' is damaged"));
+  EXPECT_EQ(plain.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(plain.message(), "'a.gguf' is damaged");
+  EXPECT_EQ(plain.field(), "");
+  const Status named = arrives(wrong_value("cache_type_k", "'q9'", "f16 or q8_0"));
+  EXPECT_EQ(named.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(named.field(), "cache_type_k");
+  EXPECT_EQ(named.message_with("--cache-type-k"),
+            "--cache-type-k is 'q9', but must be f16 or q8_0");
+  const Status unnamed = arrives(unsupported("there are no GPUs").about("gpu_layers"));
+  EXPECT_EQ(unnamed.field(), "gpu_layers");
+  EXPECT_EQ(unnamed.message_with("--gpu-layers"), "there are no GPUs");
 }
 
 TEST(Wire, LengthsBeyondTheEndReserveNothing) {

@@ -88,10 +88,11 @@ void DecodeLoop::install() {
 void DecodeLoop::install_draft(StationChange change) {
   Status status;
   try {
-    station_->set_draft(std::move(std::get<std::unique_ptr<Draft>>(change.what)), change.reason);
+    status = station_->set_draft(std::move(std::get<std::unique_ptr<Draft>>(change.what)),
+                                 change.reason);
   } catch (const std::exception& error) {
     status = caught(error);
-    station_->set_draft(nullptr, status.message());
+    (void)station_->set_draft(nullptr, status.message());
   }
   const Lock lock(parts_.shared.mutex);
   if (!is_current()) return;

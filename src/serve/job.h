@@ -25,12 +25,14 @@ namespace outrider {
 struct Job {
   using Clock = std::chrono::steady_clock;
 
-  CompletionId id = 0;               // constant, as are the next five
-  std::shared_ptr<Station> station;  // null once finished
+  // Set before any other thread sees the job, and constant from then on.
+  CompletionId id = 0;
   std::optional<Clock::time_point> deadline;
   bool speculative = false;  // asked for
   Clock::time_point added_at;
   std::weak_ptr<const void> hold;  // StartedCompletion's
+
+  std::shared_ptr<Station> station;  // null once finished
   Request request;  // while waiting; freed before the station, whose vocabulary it uses
 
   std::optional<RequestId> running;

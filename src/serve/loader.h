@@ -49,7 +49,7 @@ class Target {
   // What that takes, beyond the target's own.
   virtual std::uint64_t head_bytes() const { return 0; }
 
-  // All that what the model holds depends on, a line: its file, build and settings. Empty: it
+  // All that what the model holds depends on, a line: its files, build and settings. Empty: it
   // cannot be kept in a file (serve/prompt_cache.h).
   virtual std::string state_identity() const { return ""; }
 

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".prompt";
+constexpr std::size_t kHashDigits = 16;
 
 struct Found {
   fs::path path;
@@ -41,6 +42,24 @@ std::vector<Found> files_in(const std::string& folder) {
   return files;
 }
 
+std::string digits(std::uint64_t hash) {
+  char text[kHashDigits + 1];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+std::string name_of(std::string_view identity) {
+  std::uint64_t hash = mix64(identity.size());
+  for (const char c : identity) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  return digits(hash);
+}
+
+// Whether the file's name says whose it is.
+bool names_identity(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  return stem.size() == 2 * kHashDigits + 1 && stem[kHashDigits] == '-';
+}
+
 // What a process that was killed in the middle of a save left counts for no limit.
 void remove_left(const std::string& folder) {
   remove_left_parts(folder, [](std::string_view name) { return name.ends_with(kExtension); });
@@ -61,7 +80,10 @@ const std::vector<Token>* idle_text(const Engine& engine, SeqId seq) {
 }  // namespace
 
 PromptCache::PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity)
-    : folder_(std::move(folder)), most_bytes_(most_bytes), identity_(std::move(identity)) {
+    : folder_(std::move(folder)),
+      most_bytes_(most_bytes),
+      identity_(std::move(identity)),
+      name_of_identity_(name_of(identity_)) {
   if (folder_.empty() || !identity_.empty()) return;
   notes_.push_back(
       "prompt_cache has no effect on this target: what a model in another process, or "
@@ -71,26 +93,51 @@ PromptCache::PromptCache(std::string folder, std::uint64_t most_bytes, std::stri
 // One file per text: what is saved again is the same file.
 std::string PromptCache::path_of(const std::vector<Token>& tokens) const {
   std::uint64_t hash = mix64(tokens.size());
-  for (const char c : identity_) hash = mix64(hash ^ static_cast<unsigned char>(c));
   for (const Token token : tokens) hash = mix64(hash + static_cast<std::uint64_t>(token));
-  char name[17];
-  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(hash));
-  return (fs::path(folder_) / (name + std::string(kExtension))).string();
+  const std::string name = name_of_identity_ + "-" + digits(hash) + std::string(kExtension);
+  return (fs::path(folder_) / name).string();
+}
+
+// Of this target, as far as can be told without reading all of it.
+bool PromptCache::is_own(const std::string& path) {
+  bool own = false;
+  if (names_identity(path)) {
+    own = fs::path(path).filename().string().starts_with(name_of_identity_);
+  } else {
+    const Result<std::string> identity = load_prompt_identity(path);
+    if (!identity.ok()) {
+      notes_.push_back("prompt_cache: " + identity.status().message() + "; it is ignored");
+      return false;
+    }
+    own = *identity == identity_;
+  }
+  n_of_others_ += own ? 0 : 1;
+  return own;
+}
+
+// Or it would lie there twice once it is saved. Where that cannot be, it does.
+void PromptCache::give_new_name(std::string& path, const std::vector<Token>& tokens) const {
+  if (names_identity(path)) return;
+  std::string name = path_of(tokens);
+  std::error_code error;
+  fs::rename(path, name, error);
+  if (!error) path = std::move(name);
 }
 
 // False: there is no place for more.
-bool PromptCache::adopt(Engine& engine, const std::string& path) {
+bool PromptCache::adopt(Engine& engine, std::string path) {
   Result<SavedPrompt> prompt = load_saved_prompt(path, most_bytes_);
   if (!prompt.ok()) {
     notes_.push_back("prompt_cache: " + prompt.status().message() + "; it is ignored");
     return true;
   }
-  if (prompt->target.identity != identity_) {
+  if (prompt->target.identity != identity_) {  // of the same hash
     notes_.push_back("prompt_cache: '" + path +
                      "' is of another model, other settings or another build; it is ignored");
     return true;
   }
   const std::vector<Token>& tokens = prompt->target.tokens;
+  give_new_name(path, tokens);
   for (const IdleTexts::Entry& entry : engine.idle().entries()) {
     if (begins_with(entry.text(), tokens)) return true;  // a longer one is there
   }
@@ -107,13 +154,20 @@ bool PromptCache::adopt(Engine& engine, const std::string& path) {
 void PromptCache::restore(Engine& engine) {
   if (!used()) return;
   remove_left(folder_);
+  bool any = false;
   for (const Found& found : files_in(folder_)) {
     try {
+      if (!is_own(found.path.string())) continue;
+      any = true;
       if (!adopt(engine, found.path.string())) return;
     } catch (const std::bad_alloc&) {
       return;
     }
   }
+  if (any || n_of_others_ == 0) return;
+  notes_.push_back("prompt_cache: nothing in '" + folder_ +
+                   "' is of this model, build and settings (" + std::to_string(n_of_others_) +
+                   " of others)");
 }
 
 void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& identity) {
@@ -131,8 +185,9 @@ void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& i
   }
 }
 
-void PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
-  if (!used()) return;
+Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
+  Status result;
+  if (!used()) return result;
   (void)make_private_folder(folder_);  // somebody may have removed it
   // The one put longest ago first, so that it is the first to go.
   for (const IdleTexts::Entry& entry : engine.idle().entries()) {
@@ -152,12 +207,14 @@ void PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draf
           prompt.draft.tokens.resize(n_drafted);
         }
       }
-      static_cast<void>(write_prompt(path, prompt));
+      const Status written = write_prompt(path, prompt);
+      if (result.ok()) result = written;
     } catch (const std::bad_alloc&) {
       continue;
     }
     keep_to_limit();
   }
+  return result;
 }
 
 void PromptCache::keep_to_limit() {

@@ -5,8 +5,13 @@
 // request after a restart finds what the last one before it found. Of all files in the folder, of
 // all models, those written longest ago are removed until they keep to the limit.
 //
-// A file of another model, other settings or another build, and one that is damaged, is named in a
-// note and ignored; it is removed like any other. A text that cannot be saved is passed over.
+//     <hash of the target's identity>-<hash of the text>.prompt      16 hexadecimal digits each
+//
+// So a file of another model, other settings or another build is told by its name and never read:
+// models may share a folder, and a file may have gigabytes. A note says so where there are none but
+// such. (Versions up to 0.1.0 gave names of one hash. Of such a file the beginning is read, and the
+// target's own gets its new name.) One that is damaged is named in a note and ignored; each is
+// removed like any other. A text that cannot be saved is passed over.
 //
 // The thread's that has the engine. Nothing here fails: what cannot be kept is read again. Tested
 // by prompt_cache_test.cc, and on llama.cpp by backend/prompt_cache_model_test.cc.
@@ -39,21 +44,26 @@ class PromptCache {
   // has used them since.
   void restore(Engine& engine, Drafter& drafter, const std::string& identity);
 
-  // Writes what the idle sequences hold. `drafter` may be null.
-  void save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
+  // Writes what the idle sequences hold. `drafter` may be null. Error: that of the first file that
+  // could not be written; the others are written all the same.
+  Status save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
 
   // What was ignored, and why.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   bool used() const { return !folder_.empty() && !identity_.empty(); }
-  bool adopt(Engine& engine, const std::string& path);
+  bool is_own(const std::string& path);
+  bool adopt(Engine& engine, std::string path);
+  void give_new_name(std::string& path, const std::vector<Token>& tokens) const;
   std::string path_of(const std::vector<Token>& tokens) const;
   void keep_to_limit();
 
   std::string folder_;
   std::uint64_t most_bytes_;
   std::string identity_;
+  std::string name_of_identity_;
+  std::size_t n_of_others_ = 0;  // files in the folder
   std::vector<std::string> notes_;
   std::map<SeqId, std::string> restored_;  // the files of what was put back
 };

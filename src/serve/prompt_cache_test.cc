@@ -66,7 +66,8 @@ class Life {
     EXPECT_EQ(got.tokens, reference(rows_, prompt, 1.0f, 5, 10));
     return got;
   }
-  void end() { cache_.save(engine_, &drafter_, draft_identity_); }
+  Status save() { return cache_.save(engine_, &drafter_, draft_identity_); }
+  void end() { EXPECT_TRUE(save().ok()); }
 
   const std::vector<std::string>& notes() const { return cache_.notes(); }
   std::int64_t draft_tokens() const { return draft_.tokens_evaluated(); }
@@ -102,6 +103,17 @@ TEST(PromptCache, WhatWasReadBeforeARestartIsNotReadAgain) {
   EXPECT_EQ(life.run(prompt_of(2)).cached_tokens, 34);
 }
 
+TEST(PromptCache, AFolderThatTakesNothingIsToldAtTheEnd) {
+  const TempDir dir;
+  put_contents(dir.file("file"), "no folder");
+  Life life(dir.file("file"));
+  EXPECT_TRUE(life.save().ok()) << "there is nothing to save";
+  life.run(prompt_of(1));
+  const Status saved = life.save();
+  EXPECT_FALSE(saved.ok());
+  EXPECT_NE(saved.message().find(dir.file("file")), std::string::npos) << saved.message();
+}
+
 TEST(PromptCache, WhatAKilledProcessLeftHalfWrittenIsRemovedAtTheNextStart) {
   const TempDir dir;
   FileOps ops;
@@ -135,19 +147,83 @@ TEST(PromptCache, TheDraftsPartIsForTheSameDraftOnly) {
   EXPECT_EQ(other.draft_tokens(), fresh_draft);
 }
 
-TEST(PromptCache, AFileThatDoesNotFitIsNamedAndIgnored) {
+// Reads a prompt and leaves it in the folder.
+void leave_prompt(const std::string& folder, Token first, const std::string& identity) {
+  Life life(folder, identity);
+  life.run(prompt_of(first));
+  life.end();
+}
+
+TEST(PromptCache, FilesOfOthersAreToldByTheirNamesAndNotRead) {
   const TempDir dir;
+  leave_prompt(dir.path(), 1, "this one");
+  const fs::path path = files_in(dir.path()).at(0);
+  put_contents(path, "what would be named in a note, were it read");
+  {
+    Life other(dir.path(), "another one");
+    EXPECT_EQ(other.notes(),
+              (std::vector<std::string>{"prompt_cache: nothing in '" + dir.path() +
+                                        "' is of this model, build and settings (1 of others)"}));
+    EXPECT_EQ(other.run(prompt_of(1)).cached_tokens, 0);
+    other.end();
+  }
+  EXPECT_EQ(files_in(dir.path()).size(), 2U) << "the same text of two models";
+  Life again(dir.path(), "another one");
+  EXPECT_TRUE(again.notes().empty()) << "a folder of several models is usual";
+  EXPECT_EQ(again.run(prompt_of(1)).cached_tokens, 34);
+  const Life own(dir.path(), "this one");
+  ASSERT_EQ(own.notes().size(), 1U) << "the control";
+  EXPECT_NE(own.notes()[0].find(path.filename().string()), std::string::npos);
+}
+
+TEST(PromptCache, OfFilesWithNamesOfEarlierVersionsTheBeginningTellsWhoseTheyAre) {
+  const TempDir dir;
+  leave_prompt(dir.path(), 1, "this one");
+  const fs::path name = files_in(dir.path()).at(0);
+  const fs::path old = dir.file("0123456789abcdef.prompt");
+  const std::string whole = contents(name);
+  fs::rename(name, old);
   {
     Life life(dir.path());
-    life.run(prompt_of(1));
-    life.end();
+    EXPECT_TRUE(life.notes().empty());
+    EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
   }
-  const fs::path path = files_in(dir.path()).at(0);
-  Life other(dir.path(), "another one");
+  EXPECT_TRUE(fs::exists(name)) << "it got its new name";
+  EXPECT_FALSE(fs::exists(old));
+  fs::remove(name);
+  const std::size_t end = whole.find("this one") + std::string("this one").size();
+  put_contents(old, whole.substr(0, end));  // all that is read of it
+  const Life other(dir.path(), "another one");
   ASSERT_EQ(other.notes().size(), 1U);
-  EXPECT_NE(other.notes()[0].find(path.filename().string()), std::string::npos);
-  EXPECT_NE(other.notes()[0].find("another model"), std::string::npos);
-  EXPECT_EQ(other.run(prompt_of(1)).cached_tokens, 0);
+  EXPECT_NE(other.notes()[0].find("(1 of others)"), std::string::npos) << other.notes()[0];
+  EXPECT_EQ(*load_prompt_identity(old.string()), "this one");
+  for (std::size_t n = 0; n < end; ++n) {
+    put_contents(old, whole.substr(0, n));
+    EXPECT_EQ(load_prompt_identity(old.string()).status().code(), StatusCode::kDataLoss) << n;
+  }
+  const Life cut(dir.path());
+  ASSERT_EQ(cut.notes().size(), 1U);
+  EXPECT_NE(cut.notes()[0].find("damaged"), std::string::npos) << cut.notes()[0];
+  put_contents(old, "something else, which is no prompt at all");
+  EXPECT_EQ(load_prompt_identity(old.string()).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(PromptCache, AFileWhoseNameIsOfThisTargetAndWhoseContentIsNotIsNamedAndIgnored) {
+  const TempDir dir;
+  const TempDir of_other;
+  leave_prompt(dir.path(), 1, "this one");
+  leave_prompt(of_other.path(), 1, "another one");
+  const fs::path path = files_in(dir.path()).at(0);
+  put_contents(path, contents(files_in(of_other.path()).at(0)));
+  Life life(dir.path());
+  ASSERT_EQ(life.notes().size(), 1U);
+  EXPECT_NE(life.notes()[0].find(path.filename().string()), std::string::npos);
+  EXPECT_NE(life.notes()[0].find("another model"), std::string::npos);
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 0);
+}
+
+TEST(PromptCache, WhoKeepsNothingSaysWhy) {
+  const TempDir dir;
   const Life nobody(dir.path(), "");
   ASSERT_EQ(nobody.notes().size(), 1U);
   EXPECT_NE(nobody.notes()[0].find("another process"), std::string::npos);

@@ -12,6 +12,7 @@ namespace outrider {
 namespace {
 
 constexpr std::string_view kMagic = "OUTRPRM1";
+constexpr std::uint64_t kMostIdentityBytes = 1 << 20;  // it is a line
 constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 // The file behind its header, in pieces: a state may be gigabytes, and is not copied for this.
@@ -97,6 +98,14 @@ Result<std::string> read_all(const std::string& path, std::uint64_t most_bytes) 
   return all;
 }
 
+Status no_prompt(const std::string& path) {
+  return invalid_argument("'" + path + "' is no text of a prompt cache");
+}
+
+Status damaged_prompt(const std::string& path) {
+  return data_loss("'" + path + "' is damaged or cut short");
+}
+
 }  // namespace
 
 Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
@@ -111,13 +120,29 @@ Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
   return file.commit();
 }
 
+Result<std::string> load_prompt_identity(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return not_found("cannot read '" + path + "'");
+  std::string start(kHeaderBytes + sizeof(std::uint64_t), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  if (!start.starts_with(kMagic.substr(0, start.size()))) return no_prompt(path);
+  if (!file) return damaged_prompt(path);
+  std::uint64_t n = 0;
+  std::memcpy(&n, start.data() + kHeaderBytes, sizeof n);
+  if (n > kMostIdentityBytes) return damaged_prompt(path);
+  std::string identity(static_cast<std::size_t>(n), '\0');
+  if (!file.read(identity.data(), static_cast<std::streamsize>(n))) return damaged_prompt(path);
+  return identity;
+}
+
 Result<SavedPrompt> load_saved_prompt(const std::string& path, std::uint64_t most_bytes) {
   OUTRIDER_ASSIGN_OR_RETURN(const std::string all, read_all(path, most_bytes));
   std::string_view rest = all;
   if (!rest.starts_with(kMagic.substr(0, rest.size()))) {
-    return invalid_argument("'" + path + "' is no text of a prompt cache");
+    return no_prompt(path);
   }
-  const Status damaged = data_loss("'" + path + "' is damaged or cut short");
+  const Status damaged = damaged_prompt(path);
   if (rest.size() < kHeaderBytes) return damaged;
   std::uint64_t size = 0;
   std::uint32_t sum = 0;

@@ -37,6 +37,11 @@ struct SavedPrompt {
 // Errors: AtomicFile's (store/atomic_file.h).
 Status write_prompt(const std::string& path, const SavedPrompt& prompt);
 
+// Of the target, from the beginning of the file alone: to pass over those of others without their
+// gigabytes. It is not checked against the checksum. Errors: load_saved_prompt()'s, but for the
+// limit.
+Result<std::string> load_prompt_identity(const std::string& path);
+
 // Errors, naming the file: kNotFound, kInternal when it cannot be read; kDataLoss where it is not
 // what was written; kInvalidArgument for another kind of file, or one of more than `most_bytes`.
 Result<SavedPrompt> load_saved_prompt(const std::string& path, std::uint64_t most_bytes);

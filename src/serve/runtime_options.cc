@@ -40,7 +40,7 @@ constexpr Field<Options> kFields[] = {
     {.name = "retention_ms",
      .help = "milliseconds that a finished result waits to be fetched",
      .place = &Options::retention_ms,
-     .range = {.min = 0.0, .max = kYearMs}},
+     .range = {.min = 1.0, .max = kYearMs}},  // 0: nobody could fetch one
     {.name = "remember_tokens",
      .help =
          "tokens of finished texts that the drafter suffix remembers, a quarter of them for one "

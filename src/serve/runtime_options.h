@@ -50,6 +50,10 @@ struct RuntimeOptions {
   // The last id that a completion got, of all runtimes that share it: an id never names another
   // one's completion. Null: the runtime counts by itself.
   std::shared_ptr<std::atomic<std::uint64_t>> last_id = nullptr;
+  // Told at a target's end what could not be written to the folders above, with the field's name,
+  // on the thread that ends it: what a disk does not take is forgotten, and no call is there to say
+  // so. Any number at once. Empty: nobody is told.
+  std::function<void(const Status&)> not_kept = {};
 };
 
 // What interfaces let operators set, each with its name, range and help. Static storage.

@@ -134,7 +134,7 @@ TEST_F(RuntimeTest, CancelsAndTimeoutsEndARequestWhereverItIs) {
 }
 
 TEST_F(RuntimeTest, ResultsThatNobodyFetchesAreForgotten) {
-  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 0});
+  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 1});
   const CompletionId id = runtime->start(ask({1}, 1, 3))->id;
   while (runtime->status().finished == 0) std::this_thread::yield();
   while (runtime->cancel(id).ok()) std::this_thread::yield();
@@ -142,7 +142,7 @@ TEST_F(RuntimeTest, ResultsThatNobodyFetchesAreForgotten) {
 }
 
 TEST_F(RuntimeTest, AResultThatItsClientHoldsIsKeptHoweverLateItIsFetched) {
-  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 0});
+  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 1});
   const StartedCompletion held = *runtime->start(ask({1}, 1, 3));
   while (runtime->status().finished == 0) std::this_thread::yield();
   // The next one ends later, and is forgotten: so was all that could be.
@@ -154,7 +154,7 @@ TEST_F(RuntimeTest, AResultThatItsClientHoldsIsKeptHoweverLateItIsFetched) {
 }
 
 TEST_F(RuntimeTest, AResultThatWasHeldIsForgottenOnceItIsLetGoThoughNothingElseHappens) {
-  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 0});
+  const std::unique_ptr<Runtime> runtime = make({.retention_ms = 1});
   StartedCompletion held = *runtime->start(ask({1}, 1, 3));
   while (runtime->status().finished == 0) std::this_thread::yield();
   EXPECT_TRUE(runtime->cancel(held.id).ok()) << "it is there";
@@ -335,6 +335,8 @@ TEST_F(RuntimeTest, OptionsOutOfRangeAreRefusedByName) {
             std::string::npos);
   EXPECT_NE(Runtime::create({.max_queue = -1}, loader_).status().message().find("max_queue"),
             std::string::npos);
+  EXPECT_EQ(Runtime::create({.retention_ms = 0}, loader_).status().field(), "retention_ms")
+      << "no result could ever be fetched";
   const std::unique_ptr<Runtime> runtime = make();
   CompletionRequest r = ask({1}, 1, 5);
   r.sampling.top_p = 2.0f;

@@ -34,7 +34,8 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
       experiences_(target_->experiences()),
       prompts_(options.prompt_cache, static_cast<std::uint64_t>(options.prompt_cache_mib) << 20,
                target_->state_identity()),
-      remember_folder_(options.remember_folder) {
+      remember_folder_(options.remember_folder),
+      not_kept_(options.not_kept) {
   const Capabilities& capabilities = target_->capabilities();
   const LookupSettings settings = {
       .n_vocab = capabilities.n_vocab,
@@ -52,9 +53,13 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
 
 Station::~Station() {
   if (!engine_) return;
-  keep_texts();
+  tell_unless_kept([this] { return keep_texts(); });
   experiences_.keep(*engine_);
-  prompts_.save(*engine_, draft_ ? draft_->drafter.get() : nullptr, draft_ ? draft_->identity : "");
+  tell_unless_kept([this] {
+    return prompts_
+        .save(*engine_, draft_ ? draft_->drafter.get() : nullptr, draft_ ? draft_->identity : "")
+        .with_context("prompt_cache");
+  });
 }
 
 std::vector<std::string> Station::notes() const {
@@ -75,24 +80,30 @@ std::string Station::memory_file() const {
   return (std::filesystem::path(remember_folder_) / name).string();
 }
 
-// A file that cannot be used is named in a note, and replaced when the station ends.
+// A file that cannot be used is named in a note.
 void Station::recall_texts() {
   const std::string path = memory_file();
   if (path.empty()) return;
-  const Status loaded = load_memory(path, tokenizer(), *memory());
+  const Status loaded = recall_memory(path, tokenizer(), *memory());
   if (loaded.ok()) memory()->mark_known();
   if (loaded.ok() || loaded.code() == StatusCode::kNotFound) return;
   memory_note_ = "remember_folder: " + loaded.message() + "; it is ignored";
 }
 
-// What cannot be kept is forgotten. Never throws.
-void Station::keep_texts() const {
+// What cannot be kept is forgotten. May throw std::bad_alloc.
+Status Station::keep_texts() const {
+  const std::string path = memory_file();
+  if (path.empty()) return Status();
+  (void)make_private_folder(remember_folder_);  // somebody may have removed it
+  return add_to_file(*memory(), tokenizer(), path).with_context("remember_folder");
+}
+
+// Never throws.
+void Station::tell_unless_kept(const std::function<Status()>& keep) const {
   try {
-    const std::string path = memory_file();
-    if (path.empty()) return;
-    (void)make_private_folder(remember_folder_);  // somebody may have removed it
-    (void)add_to_file(*memory(), tokenizer(), path);
-  } catch (const std::exception&) {
+    const Status kept = keep();
+    if (!kept.ok() && not_kept_) not_kept_(kept);
+  } catch (const std::exception&) {  // no memory, neither for keeping nor for telling
   }
 }
 
@@ -110,18 +121,21 @@ void Station::make_engine() {
   }
 }
 
-void Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
+Status Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
   if (draft_) {
     experiences_.keep(*engine_);
     engine_->detach(draft_->drafter.get(), reason);
   }
   draft_ = std::move(draft);
-  if (!draft_) return;
-  // There is room: a place is kept for it.
+  if (!draft_) return Status();
   const Status attached = engine_->attach(draft_->drafter.get());
-  if (!attached.ok()) return draft_.reset();
+  if (!attached.ok()) {
+    draft_.reset();
+    return attached;
+  }
   prompts_.restore(*engine_, *draft_->drafter, draft_->identity);
   introduce_draft();
+  return Status();
 }
 
 void Station::introduce_draft() {

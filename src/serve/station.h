@@ -5,6 +5,7 @@
 // longer get stays until its last request has ended.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,8 +47,10 @@ class Station {
   Draft* draft() { return draft_.get(); }  // null: there is none
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old
-  // one guessed for go on plain and say `reason`.
-  void set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
+  // one guessed for go on plain and say `reason`. Errors: Engine::attach()'s, when there is none
+  // afterwards; a place is kept for it, so only where others took all of them. May throw
+  // std::bad_alloc; set_draft(nullptr, ...) then takes away what is half in place, and fails never.
+  Status set_draft(std::unique_ptr<Draft> draft, const std::string& reason);
 
   // A file that its drafter uses from now on, see LookupDrafter::add_file; for all requests, the
   // running ones too. May throw std::bad_alloc, with nothing changed.
@@ -81,7 +84,8 @@ class Station {
   SuffixMemory* memory() const;     // the suffix drafter's; null: it remembers no texts
   std::string memory_file() const;  // empty: remembered texts are not kept
   void recall_texts();
-  void keep_texts() const;
+  Status keep_texts() const;
+  void tell_unless_kept(const std::function<Status()>& keep) const;
   LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
@@ -93,6 +97,7 @@ class Station {
   Experiences experiences_;
   PromptCache prompts_;
   const std::string remember_folder_;
+  const std::function<void(const Status&)> not_kept_;
   std::string memory_note_;         // why no texts were recalled; empty: there is nothing to say
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };

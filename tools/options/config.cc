@@ -34,8 +34,8 @@ class LayeredConfig : public CLI::Config {
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    const std::string text((std::istreambuf_iterator<char>(input)), {});
-    Result<TomlFile> file = parse_toml(text);
+    text_.assign(std::istreambuf_iterator<char>(input), {});
+    Result<TomlFile> file = parse_toml(text_);
     if (!file.ok()) refuse(file.status().message());
     const std::vector<const CLI::App*> chosen =
         root_.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
@@ -58,6 +58,8 @@ class LayeredConfig : public CLI::Config {
     }
     return result;
   }
+
+  const std::string& text() const { return text_; }
 
  private:
   [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const {
@@ -105,6 +107,7 @@ class LayeredConfig : public CLI::Config {
   }
 
   const CLI::App& root_;
+  mutable std::string text_;  // CLI11 reads through a const function
 };
 
 void add_environment(CLI::App& app) {
@@ -159,6 +162,11 @@ void add_layers(CLI::App& root) {
     command->fallthrough();
     command->preparse_callback([command](std::size_t) { add_environment(*command); });
   }
+}
+
+std::string config_text(const CLI::App& root) {
+  const auto* const config = dynamic_cast<const LayeredConfig*>(root.get_config_formatter().get());
+  return config == nullptr ? "" : config->text();
 }
 
 std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,

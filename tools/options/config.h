@@ -26,6 +26,10 @@ inline constexpr const char* kLayersHelp =
 // all options are declared. `root` must outlive the parsing.
 void add_layers(CLI::App& root);
 
+// What stood in the file of --config, as it was read; empty where there was none. A file is read
+// once, as it may be a pipe (`--config <(...)`). REQUIRES: add_layers(root), and it has been parsed
+std::string config_text(const CLI::App& root);
+
 // The arguments to parse, in CLI11's order (last first): `argv` without the program's name, with
 // --config from the environment in front when the command line has none, and "--name=" split in two
 // (CLI11 would take the next argument for its value), -hf and -hfd by their long names. What

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -48,6 +49,20 @@ TEST_F(ModelFolderTest, EveryModelIsFoundOnceAndPartsAreLeftOut) {
   EXPECT_EQ(folder->models[2].path, dir_.file("big-00001-of-00002.gguf"));
   ASSERT_EQ(folder->left_out.size(), 1u);
   EXPECT_NE(folder->left_out[0].find("broken.gguf' is not a GGUF file"), std::string::npos);
+}
+
+TEST_F(ModelFolderTest, ASplitModelIsListedOnceAndLeftOutWhereAFileIsMissing) {
+  write("whole", 2);
+  ASSERT_TRUE(testing::write_gguf_split(dir_.file("whole"), dir_.file("a"), {0, 5}).ok());
+  ASSERT_TRUE(testing::write_gguf_split(dir_.file("whole"), dir_.file("b"), {5}).ok());
+  std::filesystem::remove(dir_.file("b-00002-of-00002.gguf"));
+  const Result<ModelFolder> folder = read_model_folder(dir_.path());
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  ASSERT_EQ(folder->models.size(), 1U);
+  EXPECT_EQ(folder->models[0].name, "a");
+  EXPECT_EQ(folder->models[0].path, dir_.file("a-00001-of-00003.gguf"));
+  ASSERT_EQ(folder->left_out.size(), 1U);
+  EXPECT_NE(folder->left_out[0].find("b-00002-of-00002.gguf"), std::string::npos);
 }
 
 TEST_F(ModelFolderTest, AFolderThatIsNoneIsTold) {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "draft/ngram/ngram_limit.h"
+#include "store/file_lock.h"
 #include "store/store_file.h"
 #include "store/store_writer.h"
 
@@ -164,6 +166,16 @@ Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& token
   if (file->tokenizer == tokenizer) return std::move(file->cache);
   return invalid_argument("'" + path + "' is for another tokenizer: it has " +
                           describe(file->tokenizer) + ", this model " + describe(tokenizer));
+}
+
+Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
+                     const std::string& path, std::uint64_t most_bytes) {
+  const FileLock lock(path + ".lock");  // where it cannot be had, nor can the file be written
+  Result<NgramCache> cache = load_ngrams(path, tokenizer);
+  if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
+  if (!cache.ok()) return cache.status();
+  cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
+  return save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, path);
 }
 
 Result<NgramFile> merge_ngrams(const std::vector<std::string>& paths) {

@@ -13,6 +13,8 @@
 // Tested by ngram_file_test.cc: every truncation, every byte flipped, every field wrong.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,13 @@ Result<NgramFile> load_ngrams(const std::string& path);
 
 // The same, and kInvalidArgument when the file is another tokenizer's.
 Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& tokenizer);
+
+// Counts `text`, all n-grams of it, into the file, which is made where it is missing and keeps to
+// `most_bytes` (draft/ngram/ngram_limit.h). Whoever else adds to it meanwhile, another process too,
+// waits (store/file_lock.h, on `path` with ".lock" behind it). Errors: those of load_ngrams() and
+// save_ngrams(), with the file as it was.
+Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
+                     const std::string& path, std::uint64_t most_bytes);
 
 // All of `paths`, at least one, added up. Errors: load_ngrams()'s; kInvalidArgument for files of
 // different tokenizers.

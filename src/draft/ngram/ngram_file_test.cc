@@ -8,6 +8,8 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <thread>
+#include <vector>
 
 #include "draft/ngram/llama_ngram_file.h"
 #include "store/store_writer.h"
@@ -195,6 +197,40 @@ TEST_F(NgramFileTest, ASaveThatFailsLeavesTheOldFile) {
     ASSERT_TRUE(save(new_cache, slow).ok()) << "short writes are gone on with";
     EXPECT_NE(read_bytes(path()), before);
   }
+}
+
+TEST_F(NgramFileTest, ThoseThatAddATextAtOnceWaitForEachOther) {
+  constexpr Token kWriters = 8;
+  constexpr Token kTexts = 4;
+  const std::string file = path();
+  std::vector<std::thread> threads;
+  for (Token i = 0; i < kWriters; ++i) {
+    threads.emplace_back([&file, i] {
+      for (Token k = 0; k < kTexts; ++k) {
+        const std::vector<Token> text = {1, 2, 10 + i * kTexts + k};  // a follower of its own
+        EXPECT_TRUE(add_to_ngrams(text, kTokenizer, file, 1 << 20).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Result<NgramCache> cache = load_ngrams(file, kTokenizer);
+  ASSERT_TRUE(cache.ok()) << cache.status().message();
+  NgramPart part;
+  ASSERT_TRUE(cache->find(Ngram(std::vector<Token>{1, 2}), part));
+  EXPECT_EQ(part.followers.size(), static_cast<std::size_t>(kWriters * kTexts));
+  EXPECT_EQ(part.total, static_cast<std::uint64_t>(kWriters * kTexts));
+}
+
+TEST_F(NgramFileTest, WhatIsNoCacheOfTheTokenizerIsNotAddedTo) {
+  const std::vector<Token> text = {1, 2, 3};
+  write_bytes(path(), "something else");
+  EXPECT_FALSE(add_to_ngrams(text, kTokenizer, path(), 1 << 20).ok());
+  EXPECT_EQ(read_bytes(path()), "something else");
+  ASSERT_TRUE(add_to_ngrams(text, kTokenizer, path("new"), 1 << 20).ok());
+  const std::string before = read_bytes(path("new"));
+  EXPECT_EQ(add_to_ngrams(text, {.hash = 1, .n_vocab = 300}, path("new"), 1 << 20).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(read_bytes(path("new")), before);
 }
 
 TEST_F(NgramFileTest, IdsOutsideTheVocabularyAreNotSaved) {

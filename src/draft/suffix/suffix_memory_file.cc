@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "store/file_lock.h"
@@ -56,6 +58,26 @@ bool sound(const Sections& sections, std::int32_t n_vocab) {
          });
 }
 
+std::string lock_of(const std::string& path) { return path + ".lock"; }
+
+// What no later try, and no other version of this program, will read either. That of another
+// tokenizer has another name.
+bool is_damage(const Status& loaded) {
+  return loaded.code() == StatusCode::kDataLoss || loaded.code() == StatusCode::kInvalidArgument;
+}
+
+// REQUIRES: the file's lock is held
+Status load_or_set_aside(const std::string& path, const TokenizerId& tokenizer,
+                         SuffixMemory& memory) {
+  const Status loaded = load_memory(path, tokenizer, memory);
+  if (!is_damage(loaded)) return loaded;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return loaded;
+  std::filesystem::rename(path, path + ".damaged", error);
+  if (error) return loaded;
+  return Status(loaded.code(), loaded.message() + "; it is now '" + path + ".damaged'");
+}
+
 }  // namespace
 
 Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,
@@ -97,11 +119,25 @@ Status load_memory(const std::string& path, const TokenizerId& tokenizer, Suffix
   return Status();
 }
 
+Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory) {
+  const Status loaded = load_memory(path, tokenizer, memory);
+  if (!is_damage(loaded)) return loaded;
+  const FileLock lock(lock_of(path));
+  return load_or_set_aside(path, tokenizer, memory);  // somebody may have replaced it meanwhile
+}
+
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
                    const std::string& path) {
-  const FileLock lock(path + ".lock");
+  const FileLock lock(lock_of(path));
   SuffixMemory merged(memory.stats().max_tokens);
-  if (!load_memory(path, tokenizer, merged).ok()) return save_memory(memory, tokenizer, path);
+  const Status loaded = load_or_set_aside(path, tokenizer, merged);
+  if (!loaded.ok()) {
+    // One that is there and may be read another time stays.
+    std::error_code unknown;
+    if (std::filesystem::exists(path, unknown) || unknown) return loaded;
+    OUTRIDER_RETURN_IF_ERROR(save_memory(memory, tokenizer, path));
+    return loaded.code() == StatusCode::kNotFound ? Status() : loaded;
+  }
   memory.for_each_new([&merged](std::string_view name, std::span<const Token> texts) {
     merged.add_all(name, texts);
   });

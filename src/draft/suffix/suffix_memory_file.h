@@ -19,10 +19,16 @@ namespace outrider {
 
 // Adds to the file what was added to `memory` since its mark_known(), so that nothing is lost where
 // several write the same file, one after the other or at once, whoever ends first: each adds its
-// own. A file that is not there, or cannot be used, is replaced by all of `memory`. It is locked by
-// `path`.lock meanwhile, which stays. Errors: those of save_store(), with the file as it was.
+// own. A file that is not there is made of all of `memory`. It is locked by `path`.lock meanwhile,
+// which stays. Errors: those of load_memory() and save_store(), with the file as it was. But a
+// damaged one becomes "<path>.damaged", in the place of the one before, and a new one is made: then
+// the error is load_memory()'s, with that name.
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
                    const std::string& path);
+
+// load_memory(), but a damaged file becomes "<path>.damaged", which the error says: so that
+// nobody's texts go because of one bad read.
+Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory);
 
 // Replaces `path` atomically. Errors: those of save_store().
 Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
@@ -165,6 +166,40 @@ TEST_F(SuffixMemoryFile, WhatIsNoSuchFileIsRefusedAndChangesNothing) {
     EXPECT_FALSE(load_memory(path, kTokenizer, memory).ok()) << i;
   }
   EXPECT_EQ(all_of(memory), before);
+}
+
+TEST_F(SuffixMemoryFile, WhatCannotBeReadIsNeverReplacedByTheTextsOfOneRun) {
+  const std::string path = dir_.file("m");
+  const std::string aside = path + ".damaged";
+  SuffixMemory old(4096);
+  old.add("a", std::vector<Token>{1, 2, 3});
+  ASSERT_TRUE(save_memory(old, kTokenizer, path).ok());
+  const std::string good = testing::read_bytes(path);
+  SuffixMemory memory(4096);
+  memory.add("b", std::vector<Token>{4, 5, 6});
+  for (const std::string& bad : {good.substr(0, good.size() / 2), std::string("damaged")}) {
+    for (const bool at_the_start : {true, false}) {
+      testing::write_bytes(path, bad);
+      SuffixMemory read(4096);
+      const Status told = at_the_start ? recall_memory(path, kTokenizer, read)
+                                       : add_to_file(memory, kTokenizer, path);
+      EXPECT_FALSE(told.ok());
+      EXPECT_NE(told.message().find("it is now '" + aside + "'"), std::string::npos)
+          << told.message();
+      EXPECT_EQ(testing::read_bytes(aside), bad);
+      if (at_the_start) {
+        EXPECT_TRUE(add_to_file(memory, kTokenizer, path).ok());
+      }
+      ASSERT_TRUE(load_memory(path, kTokenizer, read).ok());
+      EXPECT_EQ(all_of(read), all_of(memory));
+    }
+  }
+  // Any other error leaves it as it is.
+  const std::string link = dir_.file("l");
+  std::filesystem::create_symlink(link, link);  // opening it fails, and not because it is missing
+  const Status looped = add_to_file(memory, kTokenizer, link);
+  EXPECT_FALSE(looped.ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link)) << looped.message();
 }
 
 TEST_F(SuffixMemoryFile, ForgedSectionsNeverLeadOutside) {

@@ -41,7 +41,7 @@ TEST_F(CompletionTaskTest, AClientThatTakesNoMoreEndsItsCompletion) {
 }
 
 TEST_F(CompletionTaskTest, AClientThatReadsSlowlyGetsTheEndOfItsStream) {
-  start({}, {.chat = true}, {.slots = 2, .max_queue = 4, .retention_ms = 0});
+  start({}, {.chat = true}, {.slots = 2, .max_queue = 4, .retention_ms = 1});
   testing::StepGate gate(*runtime_);
   gate.let(3);
   const HttpReply reply =

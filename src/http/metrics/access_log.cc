@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "json/json.h"
 
@@ -40,13 +41,20 @@ double rounded(double ms) { return std::round(ms * 1000.0) / 1000.0; }
 
 }  // namespace
 
-Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path, std::int64_t most_bytes) {
+Result<std::unique_ptr<LineFile>> LineFile::open(const std::string& path, std::int64_t most_bytes,
+                                                 std::function<void(const Status&)> lost) {
   OUTRIDER_ASSIGN_OR_RETURN(const int file, open_file(path));
-  return std::unique_ptr<LineFile>(new LineFile(path, file, path == "-" ? 0 : most_bytes));
+  return std::unique_ptr<LineFile>(
+      new LineFile(path, file, path == "-" ? 0 : most_bytes, std::move(lost)));
 }
 
-LineFile::LineFile(std::string path, int file, std::int64_t most_bytes)
-    : path_(std::move(path)), most_bytes_(most_bytes), file_(file), bytes_(size_of(file)) {}
+LineFile::LineFile(std::string path, int file, std::int64_t most_bytes,
+                   std::function<void(const Status&)> lost)
+    : path_(std::move(path)),
+      most_bytes_(most_bytes),
+      lost_(std::move(lost)),
+      file_(file),
+      bytes_(size_of(file)) {}
 
 LineFile::~LineFile() { close_file(file_); }
 
@@ -57,8 +65,21 @@ void LineFile::write(std::string_view line) {
   make_room(whole.size());
   bytes_ += static_cast<std::int64_t>(whole.size());
   // O_APPEND: one call is one line, also when several processes share the file.
-  while (::write(file_, whole.data(), whole.size()) < 0 && errno == EINTR) {
-  }
+  ssize_t written = 0;
+  do {
+    written = ::write(file_, whole.data(), whole.size());
+  } while (written < 0 && errno == EINTR);
+  if (written >= 0) errno = ENOSPC;  // what takes only a part
+  tell(written == static_cast<ssize_t>(whole.size()));
+}
+
+// REQUIRES: where it is not written, errno says why
+void LineFile::tell(bool is_written) {
+  const int reason = errno;
+  const bool was_losing = std::exchange(is_losing_, !is_written);
+  if (is_written || was_losing || !lost_) return;
+  lost_(
+      internal_error("lines of the access log '" + path_ + "' are lost: " + std::strerror(reason)));
 }
 
 // Where the file cannot be moved, lines go on into it.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,14 +32,17 @@ class LineFile : public LineSink {
   // With `most_bytes` above 0 a file that a line would make longer becomes "<path>.1", in the place
   // of the one before, and a new one begins; so at most twice that much is kept. Not for "-".
   // Errors: kNotFound (it cannot be opened: why).
+  // `lost` (may be empty) is told of the first line that could not be written, and of the first
+  // again once one could: on the thread that writes, which must not be asked to write meanwhile.
   static Result<std::unique_ptr<LineFile>> open(const std::string& path,
-                                                std::int64_t most_bytes = 0);
+                                                std::int64_t most_bytes = 0,
+                                                std::function<void(const Status&)> lost = {});
   ~LineFile() override;
   LineFile(const LineFile&) = delete;
   LineFile& operator=(const LineFile&) = delete;
 
   // A whole line or nothing of it, as far as the disk allows; a full disk loses lines and nothing
-  // else.
+  // else, and open()'s `lost` is told.
   void write(std::string_view line) override;
 
   // Goes on with the file of that name, after somebody has moved the old one away. An error leaves
@@ -46,15 +50,19 @@ class LineFile : public LineSink {
   Status reopen();
 
  private:
-  LineFile(std::string path, int file, std::int64_t most_bytes);
+  LineFile(std::string path, int file, std::int64_t most_bytes,
+           std::function<void(const Status&)> lost);
+  void tell(bool is_written);
   Status reopen_locked();
   void make_room(std::size_t bytes);
 
   const std::string path_;
   const std::int64_t most_bytes_;  // 0: any number
-  std::mutex mutex_;               // guards what follows
+  const std::function<void(const Status&)> lost_;
+  std::mutex mutex_;  // guards what follows
   int file_;
   std::int64_t bytes_ = 0;  // in the file
+  bool is_losing_ = false;  // the last line
 };
 
 struct AccessEntry {

@@ -1,5 +1,7 @@
 #include "http/metrics/access_log.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -109,6 +111,31 @@ TEST(LineFile, GoesOnInANewFileAfterTheOldOneWasMovedAway) {
   EXPECT_EQ(lines(path + ".1"), "one\ntwo\n");
   EXPECT_EQ(lines(path), "three\n");
   EXPECT_EQ(LineFile::open("/nowhere/log").status().field(), "access_log");
+}
+
+TEST(LineFile, LinesThatAreLostAreToldOnceUntilOneIsWritten) {
+  const std::string path = ::testing::TempDir() + "access_log_lost_test.log";
+  std::remove(path.c_str());
+  ASSERT_EQ(::symlink("/dev/full", path.c_str()), 0);
+  std::vector<std::string> told;
+  std::unique_ptr<LineFile> file = std::move(LineFile::open(path, 0, [&told](const Status& why) {
+                                               told.push_back(why.message());
+                                             }).value());
+  file->write("one");
+  file->write("two");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find(path), std::string::npos) << told[0];
+  EXPECT_NE(told[0].find("No space left"), std::string::npos) << told[0];
+  std::remove(path.c_str());
+  ASSERT_TRUE(file->reopen().ok());
+  file->write("three");
+  EXPECT_EQ(told.size(), 1U);
+  std::remove(path.c_str());
+  ASSERT_EQ(::symlink("/dev/full", path.c_str()), 0);
+  ASSERT_TRUE(file->reopen().ok());
+  file->write("four");
+  EXPECT_EQ(told.size(), 2U);
+  std::remove(path.c_str());
 }
 
 TEST(LineFile, AFullFileMakesRoomForANewOneAndTheOneBeforeIsKept) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <exception>
-#include <fstream>
 #include <mutex>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include <unistd.h>
 #endif
 
+#include "base/machine_memory.h"
 #include "common.h"
 #include "ggml-backend.h"
 #include "jinja/value.h"
@@ -188,9 +188,8 @@ std::uint64_t memory_limit() {
     limit = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_size);
   }
 #endif
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max", or bytes
-  std::uint64_t bytes = 0;
-  if (group >> bytes && bytes > 0) limit = limit == 0 ? bytes : std::min(limit, bytes);
+  const std::uint64_t group = control_group_limit();
+  if (group > 0) limit = limit == 0 ? group : std::min(limit, group);
   return limit;
 }
 

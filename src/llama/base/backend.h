@@ -56,8 +56,8 @@ std::int32_t physical_cores();
 // Whether there is a device beside the processor: a GPU, say. REQUIRES: ensure_backend()
 bool has_other_device();
 
-// Bytes of main memory of the machine, or of the control group's limit when that is less; 0 when
-// unknown.
+// Bytes of main memory of the machine, or the limit of the process's control groups when that is
+// less; 0 when unknown.
 std::uint64_t memory_limit();
 
 }  // namespace outrider::llama

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "llama/exactness/exactness_key.h"
+#include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -236,6 +238,31 @@ TEST(ExactnessKey, ChangesWithEachThingThatAVerdictDependsOn) {
   other.seed = 2;
   ASSERT_TRUE(testing::write_tiny_gguf(path, other).ok());
   EXPECT_NE(key, *exactness_key(**ModelFile::load(path, 0, true, {}), options, plan, 2, starts));
+}
+
+// A verdict on one of them would be taken for the other's.
+TEST(ExactnessKey, TellsSplitModelsApartThatDifferInALaterFileOnly) {
+  const TempDir dir;
+  testing::TinyModelOptions tiny;
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(testing::write_tiny_gguf(dir.file("whole"), tiny).ok());
+    ASSERT_TRUE(testing::write_gguf_split(dir.file("whole"), dir.file(name), {4}).ok());
+    tiny.seed = 2;
+  }
+  const std::string a = dir.file("a-00001-of-00002.gguf");
+  const std::string b = dir.file("b-00001-of-00002.gguf");
+  std::filesystem::copy_file(a, b, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(*fingerprint_file(a), *fingerprint_file(b));
+  EXPECT_NE(*fingerprint_model(a), *fingerprint_model(b));
+  const auto key_of = [](const std::string& path) {
+    const Result<std::shared_ptr<ModelFile>> file = ModelFile::load(path, 0, true, {});
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    return *exactness_key(**file, {}, {}, 2, {24});
+  };
+  EXPECT_NE(key_of(a), key_of(b));
+  EXPECT_EQ(*fingerprint_model(dir.file("whole")), *fingerprint_file(dir.file("whole")));
+  std::filesystem::remove(dir.file("b-00002-of-00002.gguf"));
+  EXPECT_EQ(fingerprint_model(b).status().code(), StatusCode::kNotFound);
 }
 
 TEST(ExactnessKey, NamesTheBuildAndTheMachine) {

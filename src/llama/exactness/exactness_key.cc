@@ -12,12 +12,13 @@
 #include "ggml-backend.h"
 #include "llama.h"
 #include "llama/base/backend.h"
+#include "llama/files/gguf_header.h"
 
 namespace outrider::llama {
 namespace {
 
 // Raised when the probe compares other things, so that old verdicts are not trusted.
-constexpr int kProbeVersion = 4;
+constexpr int kProbeVersion = 5;
 
 constexpr std::uint64_t kHeadBytes = 64 * 1024;
 constexpr std::uint64_t kSampleBytes = 4096;
@@ -91,6 +92,19 @@ Result<std::string> fingerprint_file(const std::string& path) {
   return fingerprint.hex();
 }
 
+Result<std::string> fingerprint_model(const std::string& path) {
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of_model(path));
+  std::string text;
+  for (const std::string& file : files) {
+    OUTRIDER_ASSIGN_OR_RETURN(const std::string fingerprint, fingerprint_file(file));
+    text += (text.empty() ? "" : " ") + fingerprint;
+  }
+  if (files.size() == 1) return text;
+  Fingerprint all;  // of some models there are a hundred files
+  all.add(text);
+  return all.hex();
+}
+
 std::string build_identity() {
   // Asked once: llama.cpp writes it into one string of the process, and two instances may open
   // their targets at once.
@@ -131,7 +145,7 @@ Result<std::string> exactness_key(const ModelFile& file, const ModelOptions& opt
                                   const LoadPlan& plan, std::int32_t n_threads,
                                   const std::vector<std::int32_t>& starts) {
   const ModelFacts& facts = file.facts();
-  const Result<std::string> content = fingerprint_file(facts.path);
+  const Result<std::string> content = fingerprint_model(facts.path);
   if (!content.ok()) return content.status();
   Fingerprint metadata;
   for (const std::pair<std::string, std::string>& entry : file.metadata()) {

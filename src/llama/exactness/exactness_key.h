@@ -28,6 +28,10 @@ class Fingerprint {
 // spread over it (about 1 ms when cached). Errors: kNotFound, kInternal when it cannot be read.
 Result<std::string> fingerprint_file(const std::string& path);
 
+// A model: its file, or all of them where it is split. Errors: fingerprint_file()'s; those of
+// read_gguf_header() where it is split.
+Result<std::string> fingerprint_model(const std::string& path);
+
 // The build of llama.cpp and of this program, one line.
 std::string build_identity();
 
@@ -36,7 +40,7 @@ std::string machine_identity(bool on_cpu);
 
 // All that a verdict depends on, as lines "name: value". `n_threads` as in effect; `starts`: the
 // places that are compared.
-// Errors: fingerprint_file()'s.
+// Errors: fingerprint_model()'s.
 Result<std::string> exactness_key(const ModelFile& file, const ModelOptions& options,
                                   const LoadPlan& plan, std::int32_t n_threads,
                                   const std::vector<std::int32_t>& starts);

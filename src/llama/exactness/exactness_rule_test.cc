@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "llama/files/gguf_header.h"
+#include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -257,6 +258,53 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
   }
   EXPECT_EQ(read_facts(dir.file("none.gguf"), KernelChoice::kAuto).status().code(),
             StatusCode::kNotFound);
+}
+
+// Every third tensor of it in F32, which is never exact with llama.cpp's kernels, the others Q8_0.
+std::string write_mixed(const TempDir& dir, testing::TinyModelOptions tiny) {
+  EXPECT_TRUE(testing::write_tiny_gguf(dir.file("q8.gguf"), tiny).ok());
+  tiny.weight_type = WeightType::kF32;
+  EXPECT_TRUE(testing::write_tiny_gguf(dir.file("f32.gguf"), tiny).ok());
+  const Result<testing::GgufReader> q8 = testing::GgufReader::open(dir.file("q8.gguf"));
+  const Result<testing::GgufReader> f32 = testing::GgufReader::open(dir.file("f32.gguf"));
+  EXPECT_TRUE(q8.ok() && f32.ok());
+  std::vector<testing::TensorInfo> tensors = q8->tensors();
+  for (std::size_t i = 0; i < tensors.size(); i += 3) tensors[i] = f32->tensors()[i];
+  const testing::TensorSource source = [&](std::size_t i, std::vector<std::uint8_t>& data) {
+    return (i % 3 == 0 ? *f32 : *q8).read_tensor(i, data);
+  };
+  std::string path = dir.file("mixed.gguf");
+  EXPECT_TRUE(testing::write_gguf(path, q8->metadata(), tensors, source, /*durable=*/false).ok());
+  return path;
+}
+
+TEST(ExactnessRule, ASplitModelsFactsAreThoseOfTheWholeWhereverItIsCut) {
+  const TempDir dir;
+  for (const bool tied : {false, true}) {
+    testing::TinyModelOptions tiny;
+    tiny.tied_output = tied;
+    const std::string path = write_mixed(dir, tiny);
+    for (const KernelChoice kernels : {KernelChoice::kStock, KernelChoice::kAuto}) {
+      const Result<RuleFacts> whole = read_facts(path, kernels);
+      ASSERT_TRUE(whole.ok()) << whole.status().message();
+      if (kernels == KernelChoice::kStock) {
+        ASSERT_EQ(whole->weights.size(), 2U);
+      }
+      const std::size_t n = testing::GgufReader::open(path)->tensors().size();
+      for (std::size_t cut = 0; cut <= n; ++cut) {
+        const Result<std::string> first = testing::write_gguf_split(path, dir.file("split"), {cut});
+        ASSERT_TRUE(first.ok()) << first.status().message();
+        const Result<RuleFacts> split = read_facts(*first, kernels);
+        ASSERT_TRUE(split.ok()) << split.status().message();
+        EXPECT_EQ(split->weights, whole->weights) << "cut before tensor " << cut;
+        EXPECT_EQ(split->own_bytes, whole->own_bytes) << "cut before tensor " << cut;
+        EXPECT_EQ(split->twice_bytes, whole->twice_bytes) << "cut before tensor " << cut;
+        EXPECT_EQ(split->own_attention, whole->own_attention) << "cut before tensor " << cut;
+        EXPECT_EQ(split->head_sizes, whole->head_sizes);
+        EXPECT_EQ(split->on_cpu, whole->on_cpu);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -69,6 +69,14 @@ Status check_tokens(const std::string& path, const gguf_context* gguf) {
   return Status();
 }
 
+// Of a split model's later files llama.cpp takes the number without asking for its type, and aborts
+// (llama-model-loader.cpp, "check idx").
+Status check_split_number(const std::string& path, const gguf_context* gguf) {
+  const std::int64_t id = gguf_find_key(gguf, "split.no");
+  if (id < 0 || gguf_get_kv_type(gguf, id) == GGUF_TYPE_UINT16) return Status();
+  return damaged(path, "split.no is of another type than llama.cpp writes (u16)");
+}
+
 }  // namespace
 
 Status check_gguf_values(const std::string& path, const gguf_context* gguf,
@@ -76,6 +84,7 @@ Status check_gguf_values(const std::string& path, const gguf_context* gguf,
   const std::string prefix = architecture + ".";
   OUTRIDER_RETURN_IF_ERROR(check_layers(path, gguf, prefix));
   OUTRIDER_RETURN_IF_ERROR(check_epsilons(path, gguf, prefix));
+  OUTRIDER_RETURN_IF_ERROR(check_split_number(path, gguf));
   return check_tokens(path, gguf);
 }
 

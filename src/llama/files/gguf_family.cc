@@ -65,7 +65,10 @@ Result<GgufFamily> read_gguf_family(const std::string& path) {
   OUTRIDER_RETURN_IF_ERROR(check_is_model(path, *header));
   GgufFamily family{.architecture = header->architecture, .file_bytes = header->file_bytes};
   for (const std::string& part : split_files(path, header->n_splits)) {
-    if (part != path) OUTRIDER_RETURN_IF_ERROR(read_gguf_header(part).status());
+    if (part != path) {
+      OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader other, read_gguf_header(part));
+      family.file_bytes += other.file_bytes;
+    }
     const Result<GgufHandle> gguf = open(part);
     if (!gguf.ok()) return gguf.status();
     family.n_parameters += parameters_of(gguf->get());

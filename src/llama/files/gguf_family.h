@@ -13,7 +13,7 @@ struct GgufFamily {
   std::string basename;            // general.basename, or empty
   std::uint64_t tokenizer = 0;     // hash of its tokens in order; 0: it has none
   std::uint64_t n_parameters = 0;  // of all its files
-  std::uint64_t file_bytes = 0;    // of the first
+  std::uint64_t file_bytes = 0;    // likewise
 };
 
 // Reads the header: 10 to 100 ms for a vocabulary of 150,000 tokens. Errors: read_gguf_header()'s

@@ -18,6 +18,8 @@ namespace {
 
 using gguf::in_quotes;
 
+constexpr std::string_view kFirstOf = "-00001-of-";  // in the name of a split model's first file
+
 // llama.cpp reads these, but they are no models that write text on their own.
 struct RefusedArchitecture {
   std::string_view name;
@@ -131,20 +133,95 @@ Status check_complete(const std::string& path, const gguf_context* gguf, std::ui
                    "; fetch the file again");
 }
 
-// The last layers of the file, where each has what ties it to the layer before.
-void read_prediction_layers(const gguf_context* gguf, std::int32_t declared, GgufHeader* header) {
-  if (declared <= 0 || declared >= header->n_layer) return;
+// One file of a model, complete as it is; the sizes of `header` are set to its own.
+Result<GgufHandle> open_file(const std::string& path, GgufHeader* header) {
+  OUTRIDER_ASSIGN_OR_RETURN(header->file_bytes, gguf::size_of_gguf(path));
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  GgufHandle gguf;
+  try {
+    gguf.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
+  } catch (const std::exception& error) {
+    return data_loss(in_quotes(path) + " is damaged: " + error.what());
+  }
+  if (!gguf) {
+    if (log.reason().find("version") != std::string::npos) {
+      return unsupported("cannot read " + in_quotes(path) + log.because());
+    }
+    return data_loss(in_quotes(path) + " is cut off or damaged" + log.because() +
+                     "; fetch the file again");
+  }
+  OUTRIDER_RETURN_IF_ERROR(
+      check_complete(path, gguf.get(), header->file_bytes, &header->tensor_bytes));
+  return gguf;
+}
+
+// Of the model's last layers, which a split model has in its last files.
+struct PredictionLayers {
+  std::int32_t first;
+  std::int32_t declared;
+  std::int32_t tied = 0;  // that have what ties them to the layer before
   std::uint64_t bytes = 0;
-  for (std::int32_t i = header->n_layer - declared; i < header->n_layer; ++i) {
-    const std::string prefix = "blk." + std::to_string(i) + ".";
-    if (gguf_find_tensor(gguf, (prefix + "nextn.eh_proj.weight").c_str()) < 0) return;
-    for (std::int64_t t = 0; t < gguf_get_n_tensors(gguf); ++t) {
-      const std::string_view name = gguf_get_tensor_name(gguf, t);
-      if (name.starts_with(prefix)) bytes += gguf_get_tensor_size(gguf, t);
+
+  void add(const gguf_context* gguf) {
+    for (std::int32_t i = first; i < first + declared; ++i) {
+      const std::string prefix = "blk." + std::to_string(i) + ".";
+      if (gguf_find_tensor(gguf, (prefix + "nextn.eh_proj.weight").c_str()) >= 0) ++tied;
+      for (std::int64_t t = 0; t < gguf_get_n_tensors(gguf); ++t) {
+        const std::string_view name = gguf_get_tensor_name(gguf, t);
+        if (name.starts_with(prefix)) bytes += gguf_get_tensor_size(gguf, t);
+      }
     }
   }
+};
+
+// `gguf`: the file at `path`, the model's first.
+void read_prediction_layers(const std::string& path, const gguf_context* gguf,
+                            std::int32_t declared, GgufHeader* header) {
+  if (declared <= 0 || declared >= header->n_layer) return;
+  PredictionLayers layers{.first = header->n_layer - declared, .declared = declared};
+  layers.add(gguf);
+  for (const std::string& file : split_files(path, header->n_splits)) {
+    if (file == path) continue;
+    GgufHeader sizes;
+    const Result<GgufHandle> part = open_file(file, &sizes);
+    if (!part.ok()) return;  // who reads the weights says why
+    layers.add(part->get());
+  }
+  if (layers.tied != declared) return;
   header->n_prediction = declared;
-  header->prediction_bytes = bytes;
+  header->prediction_bytes = layers.bytes;
+}
+
+// The other files of a split model, before llama.cpp sees them: of those it checks little.
+Status check_splits(const std::string& path, const GgufHeader& header) {
+  const std::string n_files = std::to_string(header.n_splits) + " files";
+  const std::vector<std::string> files = split_files(path, header.n_splits);
+  if (files.size() != static_cast<std::size_t>(header.n_splits)) {
+    return invalid_argument(in_quotes(path) + " is the first of " + n_files +
+                            " of a model, but is not named so; llama.cpp finds the others by a "
+                            "name that ends in -00001-of-0000N.gguf, where N is their number");
+  }
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    const Result<GgufHeader> part = read_gguf_header(files[i]);
+    if (!part.ok()) {
+      return part.status().with_context(in_quotes(path) + " is split over " + n_files);
+    }
+    if (part->split == static_cast<std::int32_t>(i)) continue;
+    return data_loss(in_quotes(files[i]) + " is not file " + std::to_string(i + 1) + " of the " +
+                     n_files + " of its model, as its name says; fetch the file again");
+  }
+  return Status();
+}
+
+// Which of how many files this is.
+void read_split(const Metadata& meta, const gguf_context* gguf, GgufHeader* header) {
+  constexpr std::int32_t kMost = 65535;  // llama.cpp counts with 16 bits
+  header->n_tensors = gguf_get_n_tensors(gguf);
+  header->n_splits = std::clamp(meta.number("split.count"), 1, kMost);
+  if (header->n_splits == 1) return;
+  header->split = meta.number("split.no");
+  header->n_tensors = std::max<std::int64_t>(header->n_tensors, meta.number("split.tensors.count"));
 }
 
 }  // namespace
@@ -159,6 +236,11 @@ Status check_is_model(const std::string& path, const GgufHeader& header) {
   }
   if (header.kind == "mmproj") {
     return invalid_argument(file + std::string(kRefused[0].why));
+  }
+  if (header.split > 0) {
+    return invalid_argument(file + "is file " + std::to_string(header.split + 1) + " of the " +
+                            std::to_string(header.n_splits) +
+                            " that its model is split over; give the first (...-00001-of-...)");
   }
   if (header.architecture.empty()) {
     return invalid_argument(file + "does not say its architecture (general.architecture), so it " +
@@ -182,59 +264,46 @@ Status check_is_model(const std::string& path, const GgufHeader& header) {
     return unsupported(file + "is an embedding model (" + header.architecture +
                        "), which does not write text");
   }
-  return Status();
+  return check_splits(path, header);
 }
 
 std::vector<std::string> split_files(const std::string& path, std::int32_t n_splits) {
   std::vector<std::string> files = {path};
-  const std::size_t at = path.rfind("-00001-of-");
-  if (at == std::string::npos) return files;
-  for (std::int32_t i = 2; i <= n_splits; ++i) {
-    std::array<char, 16> number{};
-    std::snprintf(number.data(), number.size(), "-%05d-of-", i);
-    files.push_back(path);
-    files.back().replace(at, 10, number.data());
-  }
+  const auto ending = [n_splits](std::int32_t number) {
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), "-%05d-of-%05d.gguf", number, n_splits);
+    return std::string(text.data());
+  };
+  const std::string first = ending(1);
+  if (n_splits < 2 || !path.ends_with(first)) return files;
+  const std::string start = path.substr(0, path.size() - first.size());
+  for (std::int32_t i = 2; i <= n_splits; ++i) files.push_back(start + ending(i));
   return files;
+}
+
+Result<std::vector<std::string>> files_of_model(const std::string& path) {
+  if (path.find(kFirstOf) == std::string::npos) return std::vector<std::string>{path};
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(path));
+  return split_files(path, header.n_splits);
 }
 
 Result<GgufHeader> read_gguf_header(const std::string& path) {
   take_over_log();
   GgufHeader header;
-  OUTRIDER_ASSIGN_OR_RETURN(header.file_bytes, gguf::size_of_gguf(path));
-
-  const LogSink no_sink;
-  const LogCapture log(no_sink);
-  GgufHandle gguf;
-  try {
-    gguf.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
-  } catch (const std::exception& error) {
-    return data_loss(in_quotes(path) + " is damaged: " + error.what());
-  }
-  if (!gguf) {
-    if (log.reason().find("version") != std::string::npos) {
-      return unsupported("cannot read " + in_quotes(path) + log.because());
-    }
-    return data_loss(in_quotes(path) + " is cut off or damaged" + log.because() +
-                     "; fetch the file again");
-  }
-  OUTRIDER_RETURN_IF_ERROR(
-      check_complete(path, gguf.get(), header.file_bytes, &header.tensor_bytes));
-
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHandle gguf, open_file(path, &header));
   const Metadata meta(gguf.get());
   header.architecture = meta.text("general.architecture");
   OUTRIDER_RETURN_IF_ERROR(check_gguf_values(path, gguf.get(), header.architecture));
   header.kind = meta.text("general.type");
   header.name = meta.text("general.name");
-  header.n_tensors = gguf_get_n_tensors(gguf.get());
-  header.n_splits = std::max(1, meta.number("split.count"));
+  read_split(meta, gguf.get(), &header);
   header.n_vocab = static_cast<std::int32_t>(
       std::min<std::size_t>(meta.array_size("tokenizer.ggml.tokens"), 1u << 30));
   const std::string prefix = header.architecture + ".";
   header.n_ctx_train = meta.number(prefix + "context_length");
   header.n_layer = meta.number(prefix + "block_count");
   header.n_embd = meta.number(prefix + "embedding_length");
-  read_prediction_layers(gguf.get(), meta.number(prefix + "nextn_predict_layers"), &header);
+  read_prediction_layers(path, gguf.get(), meta.number(prefix + "nextn_predict_layers"), &header);
   read_attention(meta, prefix, &header);
   return header;
 }

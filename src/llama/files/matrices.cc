@@ -36,6 +36,48 @@ bool own_kernels_take(const ggml_tensor* tensor) {
   return kernel_buffer_takes(tensor) && (tensor->ne[2] == 1 || experts);
 }
 
+// What one file of a model says of its tensors.
+struct Part {
+  GgufHandle gguf;
+  std::unique_ptr<ggml_context, decltype(&ggml_free)> tensors{nullptr, &ggml_free};
+
+  bool has(const char* name) const { return ggml_get_tensor(tensors.get(), name) != nullptr; }
+};
+
+// REQUIRES: the file's header was read, so that llama.cpp can read it.
+Result<Part> open_part(const std::string& path) {
+  ggml_context* tensors = nullptr;
+  Part part{.gguf =
+                GgufHandle(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}))};
+  part.tensors.reset(tensors);
+  if (!part.gguf || tensors == nullptr) return data_loss("'" + path + "' is damaged");
+  return part;
+}
+
+Result<std::vector<Part>> open_parts(const std::string& path, const GgufHeader& header) {
+  std::vector<Part> parts;
+  for (const std::string& file : split_files(path, header.n_splits)) {
+    if (file != path) OUTRIDER_RETURN_IF_ERROR(read_gguf_header(file).status());
+    OUTRIDER_ASSIGN_OR_RETURN(Part part, open_part(file));
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// What `tensor` says but for how many of its experts a token takes.
+Matrix matrix_of(const ggml_tensor* tensor) {
+  Matrix matrix{.name = tensor->name,
+                .type = ggml_type_name(tensor->type),
+                .bytes = ggml_nbytes(tensor),
+                .elements = static_cast<std::uint64_t>(ggml_nelements(tensor)),
+                .columns = static_cast<std::uint64_t>(tensor->ne[0]),
+                .own_kernels_take_it = own_kernels_take(tensor)};
+  if (matrix.name.find("_exps") != std::string::npos) {
+    matrix.experts = static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor->ne[2]));
+  }
+  return matrix;
+}
+
 }  // namespace
 
 Result<std::vector<Matrix>> read_matrices(const std::string& path) {
@@ -45,26 +87,20 @@ Result<std::vector<Matrix>> read_matrices(const std::string& path) {
 
 Result<std::vector<Matrix>> read_matrices(const std::string& path, const GgufHeader& header) {
   ensure_backend();
-  ggml_context* tensors = nullptr;
-  const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
-  const std::unique_ptr<ggml_context, decltype(&ggml_free)> owner(tensors, &ggml_free);
-  if (!gguf || tensors == nullptr) return data_loss("'" + path + "' is damaged");
-  const bool tied_output = ggml_get_tensor(tensors, "output.weight") == nullptr;
+  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<Part> parts, open_parts(path, header));
+  // In whichever file: llama.cpp uses the table a second time only where there is no output at all.
+  const bool tied_output = std::none_of(parts.begin(), parts.end(),
+                                        [](const Part& part) { return part.has("output.weight"); });
+  const std::int32_t used = experts_used(parts.front().gguf.get(), header.architecture);
   std::vector<Matrix> matrices;
-  for (ggml_tensor* tensor = ggml_get_first_tensor(tensors); tensor != nullptr;
-       tensor = ggml_get_next_tensor(tensors, tensor)) {
-    if (!is_multiplied(tensor->name, ggml_nrows(tensor), tied_output)) continue;
-    Matrix matrix{.name = tensor->name,
-                  .type = ggml_type_name(tensor->type),
-                  .bytes = ggml_nbytes(tensor),
-                  .elements = static_cast<std::uint64_t>(ggml_nelements(tensor)),
-                  .columns = static_cast<std::uint64_t>(tensor->ne[0]),
-                  .own_kernels_take_it = own_kernels_take(tensor)};
-    if (matrix.name.find("_exps") != std::string::npos) {
-      matrix.experts = static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor->ne[2]));
-      matrix.experts_used = std::min(matrix.experts, experts_used(gguf.get(), header.architecture));
+  for (const Part& part : parts) {
+    for (ggml_tensor* tensor = ggml_get_first_tensor(part.tensors.get()); tensor != nullptr;
+         tensor = ggml_get_next_tensor(part.tensors.get(), tensor)) {
+      if (!is_multiplied(tensor->name, ggml_nrows(tensor), tied_output)) continue;
+      Matrix matrix = matrix_of(tensor);
+      matrix.experts_used = matrix.experts > 1 ? std::min(matrix.experts, used) : 1;
+      matrices.push_back(std::move(matrix));
     }
-    matrices.push_back(std::move(matrix));
   }
   return matrices;
 }

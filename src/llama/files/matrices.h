@@ -1,4 +1,4 @@
-// The matrices of a GGUF file that tokens are multiplied with, read from its header.
+// The matrices of a model that tokens are multiplied with, read from the headers of its files.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,12 @@ struct Matrix {
   bool own_kernels_take_it = false;  // where there are own kernels (llama/kernels/own_kernels.h)
 };
 
-// Tables of which a token only takes a row do not count; one that is the output as well does. The
-// weights stay on the disk. Errors: read_gguf_header()'s.
+// Of all files of a split model, whose first is at `path`, in their sequence. Tables of which a
+// token only takes a row do not count; one that is the output as well does. The weights stay on the
+// disk. Errors: read_gguf_header()'s, of any of the files.
 Result<std::vector<Matrix>> read_matrices(const std::string& path);
 
-// The same where the file's header was read: each time takes 12 ms for 49,000 tokens.
+// The same where the first file's header was read: each time takes 12 ms for 49,000 tokens.
 Result<std::vector<Matrix>> read_matrices(const std::string& path, const GgufHeader& header);
 
 }  // namespace outrider::llama

@@ -223,6 +223,26 @@ std::vector<std::int64_t> read_ids(const std::string& path, const gguf_context* 
   return ids;
 }
 
+// Adds what is in one of the head's files, whose header was read: this cannot fail but by a change
+// of the file.
+Result<GgufHandle> read_tensors(const std::string& path, HeadFile* head) {
+  ggml_context* shapes = nullptr;
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &shapes}));
+  if (!gguf) return data_loss("'" + path + "' was changed while it was read" + log.because());
+  const std::unique_ptr<ggml_context, decltype(&ggml_free)> owned(shapes, ggml_free);
+  for (ggml_tensor* t = ggml_get_first_tensor(shapes); t != nullptr;
+       t = ggml_get_next_tensor(shapes, t)) {
+    head->tensors.push_back({.name = t->name,
+                             .type = ggml_type_name(t->type),
+                             .size = {t->ne[0], t->ne[1], t->ne[2], t->ne[3]}});
+  }
+  std::vector<std::int64_t> ids = read_ids(path, gguf.get());
+  if (!ids.empty()) head->target_ids = std::move(ids);
+  return gguf;
+}
+
 }  // namespace
 
 const HeadFile::Tensor* HeadFile::find(const std::string& name) const {
@@ -246,31 +266,24 @@ Result<HeadFile> read_head_file(const std::string& path, const GgufHeader& heade
     if (kind.head.architecture == header.architecture) head.kind = kind.kind;
   }
   if (head.kind == HeadKind::kNone) return head;
-  // Its header has just been read: this cannot fail but by a change of the file.
-  ggml_context* shapes = nullptr;
-  const LogSink no_sink;
-  const LogCapture log(no_sink);
-  const GgufHandle gguf(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &shapes}));
-  if (!gguf) return data_loss("'" + path + "' was changed while it was read" + log.because());
-  const std::unique_ptr<ggml_context, decltype(&ggml_free)> owned(shapes, ggml_free);
+  head.file_bytes = header.file_bytes;
+  OUTRIDER_ASSIGN_OR_RETURN(const GgufHandle gguf, read_tensors(path, &head));
+  for (const std::string& file : split_files(path, header.n_splits)) {
+    if (file == path) continue;
+    OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader part, read_gguf_header(file));
+    head.file_bytes += part.file_bytes;
+    OUTRIDER_RETURN_IF_ERROR(read_tensors(file, &head).status());
+  }
   const std::string prefix = header.architecture + ".";
   head.layers = numbers(gguf.get(), prefix + "target_layers");
   head.n_embd_target = number(gguf.get(), prefix + "target_hidden_size");
-  head.file_bytes = header.file_bytes;
   head.n_layer = header.n_layer;
   head.n_embd = header.n_embd;
   head.n_vocab = header.n_vocab;
   head.keys_are_values = header.head_sizes_k == header.head_sizes_v;
-  head.target_ids = read_ids(path, gguf.get());
   if (head.kind == HeadKind::kDflash) {
     head.n_embd_target = head.n_embd;  // it reads what it is made of itself
     head.block = read_block(gguf.get(), prefix);
-  }
-  for (ggml_tensor* t = ggml_get_first_tensor(shapes); t != nullptr;
-       t = ggml_get_next_tensor(shapes, t)) {
-    head.tensors.push_back({.name = t->name,
-                            .type = ggml_type_name(t->type),
-                            .size = {t->ne[0], t->ne[1], t->ne[2], t->ne[3]}});
   }
   return head;
 }

@@ -40,12 +40,12 @@ struct HeadFile {
   std::string architecture;
   HeadKind kind = HeadKind::kNone;   // kNone: the file is something else; no more is known then
   std::vector<std::int32_t> layers;  // of the target, whose inputs it reads
-  std::uint64_t file_bytes = 0;
-  std::int32_t n_layer = 0;        // its own
-  std::int32_t n_embd = 0;         // floats of a token's state in it
-  std::int32_t n_embd_target = 0;  // of the target, as the file says
-  std::int32_t n_vocab = 0;        // tokens listed in the file: the target's
-  bool keys_are_values = true;     // heads of attention have as many of both
+  std::uint64_t file_bytes = 0;      // of all its files
+  std::int32_t n_layer = 0;          // its own
+  std::int32_t n_embd = 0;           // floats of a token's state in it
+  std::int32_t n_embd_target = 0;    // of the target, as the file says
+  std::int32_t n_vocab = 0;          // tokens listed in the file: the target's
+  bool keys_are_values = true;       // heads of attention have as many of both
   std::vector<Tensor> tensors;
   std::vector<std::int64_t> target_ids;  // d2t: of the tokens that its output has; empty: all
 

@@ -9,6 +9,7 @@
 
 #include "llama/files/gguf_header.h"
 #include "testing/gguf_damage.h"
+#include "testing/gguf_file.h"
 #include "testing/gguf_head_damage.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf_dflash.h"
@@ -51,6 +52,30 @@ TEST(HeadFile, AHeadThatFitsItsTargetIsReadAndPasses) {
   ASSERT_TRUE(none.ok()) << none.status().message();
   EXPECT_EQ(none->kind, HeadKind::kNone);
   EXPECT_FALSE(read_head_file(dir.file("missing.gguf")).ok());
+}
+
+TEST(HeadFile, AHeadInSeveralFilesIsTheWhole) {
+  const testing::TempDir dir;
+  const testing::TinyLagOptions target;
+  ASSERT_TRUE(testing::write_tiny_lag(dir.file("t.gguf"), target).ok());
+  testing::TinyEagle3Options options;
+  options.taps = {0, 1, 3};
+  options.tokens = {80, 82, 81};
+  ASSERT_TRUE(testing::write_tiny_eagle3(dir.file("h.gguf"), target, options).ok());
+  const Result<HeadFile> whole = read_head_file(dir.file("h.gguf"));
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  for (std::size_t cut = 0; cut <= whole->tensors.size(); ++cut) {
+    const Result<std::string> first =
+        testing::write_gguf_split(dir.file("h.gguf"), dir.file("split"), {cut});
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    const Result<HeadFile> head = read_head_file(*first);
+    ASSERT_TRUE(head.ok()) << head.status().message();
+    EXPECT_EQ(head->tensors.size(), whole->tensors.size());
+    EXPECT_EQ(head->target_ids, whole->target_ids);
+    EXPECT_GT(head->file_bytes, whole->file_bytes);
+    const Status fits = check_head(*head, target_at(dir.file("t.gguf")));
+    EXPECT_TRUE(fits.ok()) << fits.message();
+  }
 }
 
 TEST(HeadFile, ADflashHeadSaysWhatItsBlocksAre) {

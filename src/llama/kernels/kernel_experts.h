@@ -20,7 +20,7 @@ class ExpertPairs {
   static std::size_t bytes(const ggml_tensor* op) {
     const auto pairs = static_cast<std::size_t>(ggml_nelements(op->src[2]));
     const auto experts = static_cast<std::size_t>(op->src[0]->ne[2]);
-    return GGML_PAD((pairs + 2 * experts + 1) * sizeof(std::int32_t), 64);
+    return GGML_PAD((2 * pairs + 2 * experts + 1) * sizeof(std::int32_t), 64);
   }
 
   ExpertPairs(const ggml_tensor* op, std::uint8_t* memory)
@@ -28,12 +28,16 @@ class ExpertPairs {
         n_experts_(op->src[0]->ne[2]),
         begins_(reinterpret_cast<std::int32_t*>(memory)),
         used_(begins_ + n_experts_ + 1),
-        pairs_(used_ + n_experts_) {
+        pairs_(used_ + n_experts_),
+        places_(pairs_ + ggml_nelements(ids_)) {
     std::fill_n(begins_, n_experts_ + 1, 0);
     const auto n_pairs = static_cast<std::int32_t>(ggml_nelements(ids_));
     for (std::int32_t pair = 0; pair < n_pairs; ++pair) ++begins_[expert(pair) + 1];
     for (std::int64_t e = 0; e < n_experts_; ++e) begins_[e + 1] += begins_[e];
-    for (std::int32_t pair = 0; pair < n_pairs; ++pair) pairs_[begins_[expert(pair)]++] = pair;
+    for (std::int32_t pair = 0; pair < n_pairs; ++pair) {
+      places_[pair] = begins_[expert(pair)]++;
+      pairs_[places_[pair]] = pair;
+    }
     for (std::int64_t e = n_experts_; e > 0; --e) begins_[e] = begins_[e - 1];
     begins_[0] = 0;
     for (std::int32_t e = 0; e < n_experts_; ++e) {
@@ -55,6 +59,10 @@ class ExpertPairs {
   // Of the pair at `at` in the sorted order; `rank`: which of its token's experts it is, from 0.
   std::int64_t rank(std::int64_t at) const { return pairs_[at] % ids_->ne[0]; }
   std::int64_t token(std::int64_t at) const { return pairs_[at] / ids_->ne[0]; }
+  // Where the pair of a token and its expert `rank` is in the sorted order.
+  std::int64_t at(std::int64_t token, std::int64_t rank) const {
+    return places_[token * ids_->ne[0] + rank];
+  }
 
  private:
   std::int32_t expert(std::int32_t pair) const {
@@ -75,6 +83,7 @@ class ExpertPairs {
   std::int32_t* begins_;  // [n_experts + 1]
   std::int32_t* used_;    // [n_used]
   std::int32_t* pairs_;   // [pairs], sorted
+  std::int32_t* places_;  // [pairs], of each one among them
   std::int64_t n_used_ = 0;
 };
 

@@ -118,9 +118,22 @@ TEST_F(KernelOperationsTest, ProductsWithExperts) {
         static_cast<std::int32_t*>(ids->data)[kUsed * i] = 4;
         static_cast<std::int32_t*>(ids->data)[kUsed * i + 1] = i % 3 == 2 ? 2 : 1;
       }
-      ggml_tensor* out = ggml_mul_mat_id(context_.get(), weights, make_rows(kUsed, n), ids);
-      expect_the_same_with_any_threads(out,
-                                       [&](int threads) { return product_bytes(out, threads); });
+      // One row for all experts of a token gives what as many equal ones give.
+      ggml_tensor* one = make_rows(1, n);
+      ggml_tensor* equal = make_rows(kUsed, n);
+      for (std::size_t i = 0; i < kUsed * static_cast<std::size_t>(n); ++i) {
+        std::memcpy(static_cast<char*>(equal->data) + i * equal->nb[1],
+                    static_cast<const char*>(one->data) + i / kUsed * one->nb[2], one->nb[2]);
+      }
+      std::vector<std::vector<char>> outs;
+      for (ggml_tensor* x : {one, equal, make_rows(kUsed, n)}) {
+        ggml_tensor* out = ggml_mul_mat_id(context_.get(), weights, x, ids);
+        const auto bytes = [&](int threads) { return product_bytes(out, threads); };
+        expect_the_same_with_any_threads(out, bytes);
+        outs.push_back(compute(out, 1, 1, bytes(1)));
+      }
+      EXPECT_TRUE(outs[0] == outs[1]);
+      EXPECT_FALSE(outs[1] == outs[2]);
     }
   }
 }

@@ -58,18 +58,22 @@ ActivationRows::ActivationRows(const kernels::InstructionSet& set, kernels::Weig
 
 void ActivationRows::write(const float* x, std::uint8_t* out) const { write_part(x, 0, 1, out); }
 
-void ActivationRows::write_part(const float* x, int ith, int nth, std::uint8_t* out) const {
+std::span<const std::uint8_t> ActivationRows::write_part(const float* x, int ith, int nth,
+                                                         std::uint8_t* out) const {
   const std::int64_t units = is_float_ ? n_columns_ : n_columns_ / kGroup;
   const std::int64_t begin = units * ith / nth;
   const std::int64_t count = units * (ith + 1) / nth - begin;
-  if (count == 0) return;
+  const std::size_t unit_bytes = is_float_ ? sizeof(float) : sizeof(kernels::ActivationGroup);
+  const std::span<const std::uint8_t> part(out + static_cast<std::size_t>(begin) * unit_bytes,
+                                           static_cast<std::size_t>(count) * unit_bytes);
+  if (count == 0) return part;
   if (is_float_) {
-    std::memcpy(out + static_cast<std::size_t>(begin) * sizeof(float), x + begin,
-                static_cast<std::size_t>(count) * sizeof(float));
+    std::memcpy(out + static_cast<std::size_t>(begin) * sizeof(float), x + begin, part.size());
   } else {
     set_.quantise(x + begin * kGroup, count, rule_,
                   reinterpret_cast<kernels::ActivationGroup*>(out) + begin);
   }
+  return part;
 }
 
 StripProduct::StripProduct(const kernels::InstructionSet& set, const kernels::PackedLayout& layout,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/instruction_set.h"
 #include "kernels/packed.h"
@@ -22,8 +23,10 @@ class ActivationRows {
   // One row, [n_columns] floats, to `row_bytes()` bytes.
   void write(const float* x, std::uint8_t* out) const;
 
-  // The part of a row that thread `ith` of `nth` writes when there are fewer rows than threads.
-  void write_part(const float* x, int ith, int nth, std::uint8_t* out) const;
+  // The part of a row that thread `ith` of `nth` writes when there are fewer rows than threads; it
+  // is returned.
+  std::span<const std::uint8_t> write_part(const float* x, int ith, int nth,
+                                           std::uint8_t* out) const;
 
  private:
   const kernels::InstructionSet& set_;

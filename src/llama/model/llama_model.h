@@ -123,6 +123,7 @@ class LlamaModel : public LanguageModel {
 
   const std::shared_ptr<ModelFile>& file() const { return file_; }
   const ContextSettings& settings() const { return settings_; }  // in effect, n_cells filled in
+  void compute_on(threads::Cores cores) { settings_.cores = cores; }  // from now on
   std::int32_t n_threads() const { return n_threads_; }
   std::uint64_t cache_bytes() const { return cache_bytes_; }  // keys and values, all cells
   const std::vector<std::string>& notes() const {
