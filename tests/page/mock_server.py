@@ -65,6 +65,7 @@ class Mock:
         self.break_at = None   # an answer ends with an error, at this token
         self.differ_at = None  # with speculation, the text differs from this token on
         self.health = None     # a progress: the server as a whole is loading, all else 503
+        self.context = 8192    # tokens that a conversation may have
         self.times = {}        # of answers, in place of the true ones: predicted_ms, plain_ms
         self.hold_prompt = False  # answers wait in the midst of the prompt's progress until `go`
         self.requests = []
@@ -208,13 +209,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if body.get("tools") and body["messages"][-1]["role"] == "user":
             self.call_tool(body)
             return
-        reasoning, text = answer_for(body["messages"][-1]["content"])
+        asked = [one["content"] for one in body["messages"] if one["role"] != "assistant"]
+        reasoning, text = answer_for(asked[-1])
+        if body.get("continue_final_message"):
+            reasoning, text = "", text.removeprefix(body["messages"][-1]["content"])
         tokens = [(*token, "reasoning_content") for token in tokens_of(reasoning)]
         tokens += [(*token, "content") for token in tokens_of(text)]
         if self.mock.differ_at is not None and body["speculative"]:
             at = self.mock.differ_at
             tokens[at] = (9999, " otherwise", " otherwise", tokens[at][3])
-        tokens = tokens[:body.get("max_tokens", len(tokens))]
+        tokens = tokens[:min(body.get("max_tokens", len(tokens)), self.mock.context - 30)]
         drafters, width = self.speculation_of(body["speculative"])
         said = drafted = accepted = 0
         start, steps = time.monotonic(), steps_of(tokens, drafters, width)
@@ -258,7 +262,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def end(self, body, tokens, steps, drafted, drafters, seconds, finish="stop"):
         accepted = len(tokens) - steps
         self.mock.ended = {"drafted": drafted, "accepted": accepted}
-        cut = len(tokens) == body.get("max_tokens")
+        cut = len(tokens) in (body.get("max_tokens"), self.mock.context - 30)
         times = {"predicted_ms": seconds * 1000, "plain_ms": 1000 * len(tokens) / self.mock.rate,
                  **self.mock.times}
         self.chunk({}, "length" if cut else finish, tokens=[],
@@ -316,7 +320,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                                     "kernels": "own"}},
                 "draft": draft,
                 "exactness": {"verdict": "exact", "coverage": "up to width 32", "reason": None},
-                "n_ctx": 8192, "slots": 4, "running": 0, "queued": 0,
+                "n_ctx": self.mock.context, "slots": 4, "running": 0, "queued": 0,
                 "drafters": [
                     drafter("draft-model", kind="model", state=draft["state"],
                             attached=bool(one["draft"]), path=one["draft"],

@@ -27,14 +27,31 @@ class KeyTest(PageCase):
         self.page.wait_for_selector("#key-dialog[open]")
         self.page.keyboard.press("Escape")
         self.page.wait_for_selector("#banner.bad")
-        self.assertIn("wants a key", self.text("#banner"))
+        self.assertIn("This server needs a key", self.text("#banner"))
+        self.assertNotIn("Authorization", self.text("#banner"))
+        self.assertEqual(self.text("#model option"), "key needed")
         for _ in range(2):  # the page asks again behind its answer to the one before
             with self.page.expect_response("**/v1/models") as refused:
                 self.page.clock.fast_forward(5000)
             self.assertEqual(refused.value.status, 401)
         self.assertFalse(self.page.locator("#key-dialog").is_visible())
-        self.page.click("text=Try again")
+        self.page.click("text=Give a key")
         self.page.wait_for_selector("#key-dialog[open]")
+
+    @needs_mock
+    def test_escape_leaves_the_dialog_that_a_question_opened_and_ends_the_question(self):
+        self.mock.key = "secret"
+        self.page.goto(self.url)
+        self.page.wait_for_selector("#key-dialog[open]")
+        self.give_key("wrong")
+        self.page.wait_for_selector("text=It did not accept the last one.")
+        self.page.click("#key-cancel")
+        self.send("hello")
+        self.page.wait_for_selector("#key-dialog[open]")
+        self.page.keyboard.press("Escape")
+        self.page.wait_for_selector("#key-dialog", state="hidden")
+        self.assertIn("This server needs a key", self.ended().locator(".error").inner_text())
+        self.assertEqual(self.page.get_attribute("#send", "aria-label"), "Send (Enter)")
 
 
 class StatesTest(PageCase):
@@ -89,6 +106,16 @@ class StatesTest(PageCase):
         self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
         self.page.wait_for_selector("#banner:not([hidden])")
         self.mock.models, self.mock.health = STATES["ready"], None
+        self.page.wait_for_selector("#model-state.ready")
+
+    @needs_mock
+    def test_an_answer_that_fails_as_the_server_is_gone_is_seen_at_the_models_state_too(self):
+        self.open()
+        self.page.route("**/v1/**", lambda route: route.abort())
+        self.ask("hello")
+        self.page.wait_for_selector("#model-state.failed")
+        self.assertIn("cannot be reached", self.text("#banner"))
+        self.page.unroute("**/v1/**")
         self.page.wait_for_selector("#model-state.ready")
 
     @needs_mock

@@ -75,7 +75,8 @@ function addToCall(calls, {index, id, function: given}) {
 /** A message of the assistant before anything has come. All of it can be kept as JSON. */
 export function newMessage(model) {
   return {role: "assistant", model, content: "", spans: [], reasoning: "", reasoningSpans: [],
-    toolCalls: [], counts: {}, finish: null, error: null, timings: null, speculation: null, usage: null};
+    toolCalls: [], counts: {}, finish: null, error: null, code: null, timings: null, speculation: null,
+    usage: null, context: null};
 }
 
 const kLeastTime = 200;  // milliseconds that say something of a speed

@@ -1,6 +1,8 @@
 // The server, as functions. Every request carries the key, if one was given; where the server wants
 // one and has none, or another, `askForKey` is asked once for all requests that wait.
 
+import {count} from "./format.js";
+
 const kKey = "outrider.key";
 
 /** What went wrong, in the server's own sentence. status 0: there was no answer. */
@@ -36,6 +38,11 @@ function key() {
   }
 }
 
+function aborted(signal) {
+  return new Promise((_, reject) => signal?.addEventListener("abort",
+    () => reject(new DOMException("stopped", "AbortError")), {once: true}));
+}
+
 async function newKey(refused) {
   if (key() !== refused) return true;  // another request has asked meanwhile
   if (declined) return false;
@@ -55,7 +62,10 @@ async function errorOf(response) {
   } catch {
     // Not JSON: something between us and the server answered.
   }
-  const message = typeof error === "string" ? error : error?.message;
+  const {n_prompt_tokens: tokens, n_ctx: context} = error ?? {};
+  const message = typeof error === "string" ? error
+    : tokens > 0 && context > 0 ? `the prompt has ${count(tokens)} tokens, and the context ${count(context)}`
+      : error?.message;
   return new ApiError(message || `The server answered ${response.status} ${response.statusText}`,
     {status: response.status, code: error?.code ?? null, param: error?.param ?? null});
 }
@@ -73,7 +83,11 @@ async function request(path, options) {
       throw new ApiError("The server cannot be reached. Is it still running?");
     }
     if (response.ok) return response;
-    if (response.status === 401 && await newKey(used)) continue;
+    if (response.status === 401) {
+      // Who waits for a key can stop, too.
+      if (await Promise.race([newKey(used), aborted(options.signal)])) continue;
+      throw new ApiError("This server needs a key, and none was given that it takes", {status: 401});
+    }
     throw await errorOf(response);
   }
 }

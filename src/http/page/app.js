@@ -5,31 +5,22 @@ import {askAgain, onKeyWanted} from "./api.js";
 import {Chat} from "./chat.js";
 import {Compare} from "./compare.js";
 import {Composer} from "./composer.js";
-import {Conversations} from "./conversations.js";
+import {ContextNote} from "./context_note.js";
+import {Conversations, placeOf} from "./conversations.js";
 import {figuresOf} from "./answer.js";
 import {byId, el, icon} from "./dom.js";
 import {figureItems} from "./figures.js";
 import {rate} from "./format.js";
 import {askForKey} from "./key_dialog.js";
 import {ModelsPanel, progressBar} from "./models_panel.js";
+import {setUpSidebar} from "./narrow_sidebar.js";
 import {Panel} from "./panel.js";
 import {server} from "./server.js";
 import {settings} from "./settings.js";
 import {SettingsForm, fieldId} from "./settings_form.js";
 import {Sidebar} from "./sidebar.js";
 import {SpeedPanel} from "./speed_panel.js";
-
-function toast(text, {label, action} = {}) {
-  const node = el("div", {class: "toast"}, el("span", {}, text));
-  if (label) {
-    node.append(el("button", {type: "button", class: "quiet-button", on: {click: () => {
-      action();
-      node.remove();
-    }}}, label));
-  }
-  byId("toasts").append(node);
-  setTimeout(() => node.remove(), 7000);
-}
+import {toast} from "./toast.js";
 
 function setUpTheme() {
   const button = byId("theme");
@@ -55,35 +46,6 @@ function setUpColours() {
   show();
 }
 
-/** The list of conversations: beside the text where there is room, over it otherwise. */
-function setUpSidebar() {
-  const {body} = document;
-  const narrow = matchMedia("(max-width: 800px)");
-  byId("toggle-sidebar").append(icon("menu"));
-  byId("toggle-sidebar").title = "Conversations";
-  byId("close-sidebar").append(icon("close"));
-  const set = (open) => {
-    body.classList.toggle("sidebar-open", open && narrow.matches);
-    if (!narrow.matches) body.classList.toggle("sidebar-closed", !open);
-    byId("shade").hidden = !(open && narrow.matches);
-    byId("toggle-sidebar").setAttribute("aria-expanded", String(open));
-  };
-  const isOpen = () => narrow.matches ? body.classList.contains("sidebar-open")
-    : !body.classList.contains("sidebar-closed");
-  byId("toggle-sidebar").addEventListener("click", () => set(!isOpen()));
-  byId("close-sidebar").addEventListener("click", () => set(false));
-  byId("shade").addEventListener("click", () => set(false));
-  narrow.addEventListener("change", () => set(!narrow.matches));
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && narrow.matches && isOpen() && !event.defaultPrevented) {
-      event.preventDefault();
-      set(false);
-    }
-  });
-  set(!narrow.matches);
-  return {closeIfOver: () => narrow.matches && set(false)};
-}
-
 /** The choice of the model, its state, and what stands in the way. */
 function setUpModels() {
   const select = byId("model");
@@ -92,7 +54,7 @@ function setUpModels() {
   let offered = "";
   select.addEventListener("change", () => server.choose(select.value));
   const showBanner = () => {
-    const {loading, model, problem} = server;
+    const {keyWanted, loading, model, problem} = server;
     const own = model?.status;
     banner.hidden = false;
     banner.className = "banner";
@@ -105,7 +67,7 @@ function setUpModels() {
       const again = el("button", {type: "button", class: "quiet-button", on: {click: () => {
         askAgain();
         server.refresh();
-      }}}, "Try again");
+      }}}, keyWanted ? "Give a key" : "Try again");
       banner.replaceChildren(problem ?? `${model.id} could not be opened: ${own.error ?? "no reason given"}`,
         again);
     } else {
@@ -114,10 +76,11 @@ function setUpModels() {
   };
   const show = () => {
     const ids = server.models.map(({id}) => id);
-    if (JSON.stringify(ids) !== offered) {
-      offered = JSON.stringify(ids);
+    const none = server.keyWanted ? "key needed" : server.problem ? "no model" : "";
+    if (JSON.stringify([ids, none]) !== offered) {
+      offered = JSON.stringify([ids, none]);
       select.replaceChildren(...(ids.length > 0 ? ids.map((id) => el("option", {value: id}, id))
-        : [el("option", {value: ""}, "no model")]));
+        : [el("option", {value: ""}, none)]));
     }
     select.value = server.model?.id ?? "";
     select.disabled = ids.length < 2;
@@ -136,10 +99,13 @@ class Views {
   constructor(conversations) {
     this.conversations = conversations;
     const onChange = () => this.show();
-    this.chat = new Chat(conversations, {onChange});
+    this.chat = new Chat(conversations, {onChange, toast,
+      onFocusLost: () => this.composer?.focus(),
+      onNew: () => byId("new-conversation").click()});
     this.compare = new Compare({onChange});
     this.composer = new Composer({send: (text) => this.#active.send(text),
       stop: () => this.#active.stop()});
+    this.context = new ContextNote();
     for (const [id, comparing] of [["view-chat", false], ["view-compare", true]]) {
       byId(id).addEventListener("click", () => this.to(comparing));
     }
@@ -161,7 +127,9 @@ class Views {
   }
 
   show() {
-    if (!this.composer) return;  // while the parts are made
+    if (!this.context) return;  // while the parts are made
+    this.composer.place = this.comparing ? "side by side" : placeOf(this.conversations.current);
+    this.context.show(this.comparing ? [] : this.conversations.current.messages);
     const {running} = this.#active;
     if (this.wasRunning !== running) this.composer.busy = this.wasRunning = running;
     byId("hint").textContent = running ? "Esc stops" : "Enter sends, Shift+Enter begins a line";
@@ -196,7 +164,7 @@ async function start() {
       if (!stay) sidebarPlace.closeIfOver();
     },
   });
-  new SettingsForm();
+  new SettingsForm(conversations);
   const panels = {models: new ModelsPanel(), speed: new SpeedPanel()};
   const panel = new Panel({onShow: (name) => {
     panels[name]?.show();
@@ -209,6 +177,7 @@ async function start() {
   });
   settings.addEventListener("change", ({detail}) => {
     if (detail === "colours") views.chat.repaint();
+    if (detail === "system" || detail === null) views.chat.show();
   });
   let model = null;
   server.addEventListener("change", () => {
@@ -216,6 +185,7 @@ async function start() {
     const now = JSON.stringify([server.model?.id, server.model?.draft]);
     if (now !== model && conversations.current.messages.length === 0) views.chat.show({anew: true});
     model = now;
+    views.show();  // how long a conversation may be is known now
   });
   views.chat.show();
   views.composer.focus();

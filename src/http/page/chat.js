@@ -5,11 +5,13 @@ import {Answer, newMessage, plainSpeeds} from "./answer.js";
 import {askAgain, chat} from "./api.js";
 import {plainMessage} from "./conversation_file.js";
 import {announce, byId, el, iconButton} from "./dom.js";
+import {Follower} from "./follower.js";
 import {rate} from "./format.js";
 import {AssistantView, UserView} from "./message_view.js";
 import {server} from "./server.js";
 import {settings} from "./settings.js";
 import {NoteView} from "./tool_calls.js";
+import {dropVersion, hasText, replaceTail, showTail, showVersion} from "./versions.js";
 
 const kSaveEvery = 1500;  // milliseconds, while an answer is written
 
@@ -52,25 +54,21 @@ export class Chat {
   #views = [];
   #shown = null;         // the conversation that #views belong to
   #runs = new Map();     // conversation's id -> {answer, message, stop, waiting}
+  #system = "";          // the instructions that are shown above them
   #frame = 0;
-  #atEnd = true;
 
-  /** `onChange()`: what `running` and `figures` say may have changed. */
-  constructor(conversations, {onChange}) {
-    this.conversations = conversations;
-    this.onChange = onChange;
+  /**
+   * `onChange()`: what `running` and `figures` say may have changed. `onNew()`: a new conversation is
+   * wanted. `onFocusLost()`: what had the focus is no longer there. `toast` as in app.js.
+   */
+  constructor(conversations, {onChange, onNew, onFocusLost, toast}) {
+    Object.assign(this, {conversations, onChange, onNew, onFocusLost, toast});
     this.list = byId("messages");
-    this.scroller = byId("scroller");
-    const toEnd = byId("to-end");
-    toEnd.append(iconButton("down", "To the end").firstChild);
-    toEnd.addEventListener("click", () => this.#follow(true));
-    this.scroller.addEventListener("scroll", () => {
-      const {scrollTop, scrollHeight, clientHeight} = this.scroller;
-      this.#atEnd = scrollHeight - scrollTop - clientHeight < 40;
-      toEnd.hidden = this.#atEnd;
-    }, {passive: true});
+    byId("to-end").append(iconButton("down", "To the end").firstChild);
+    this.follower = new Follower(byId("scroller"), byId("to-end"));
     server.addEventListener("change", () => this.#later());
     conversations.inUse = (conversation) => this.#inUse(conversation);
+    conversations.isWriting = (conversation) => this.#runs.has(conversation.id);
   }
 
   get #run() {
@@ -92,20 +90,30 @@ export class Chat {
       [...this.list.querySelectorAll("textarea")].some(({value}) => value !== ""));
   }
 
-  /** Shows the current conversation. */
-  show({anew = false} = {}) {
+  /** Shows the current conversation; `at`: the message that stays in sight, else it is the end. */
+  show({anew = false, at = null} = {}) {
     const conversation = this.conversations.current;
     const {messages} = conversation;
+    const system = messages.length > 0 && messages[0].role !== "system" ? conversation.system?.trim() ?? "" : "";
     const another = conversation !== this.#shown || anew;
-    if (another || this.#views.length !== messages.length ||
+    if (another || system !== this.#system || this.#views.length !== messages.length ||
         this.#views.some(({message}, i) => message !== messages[i])) {
+      const focused = this.list.contains(document.activeElement);
       this.#shown = conversation;
+      this.#system = system;
       this.#views = messages.map((message, i) => this.#view(message, i));
       this.list.replaceChildren(...(this.#views.length > 0
-        ? this.#views.map(({node}) => node) : [this.#welcome()]));
-      this.#follow(another);
+        ? [...this.#note(system), ...this.#views.map(({node}) => node)] : [this.#welcome()]));
+      if (at !== null) this.follower.leave();
+      else if (another) this.follower.toTheEnd();
+      if (focused) this.onFocusLost();
     }
     this.#update();
+    if (at !== null) this.#views[at]?.node.scrollIntoView({block: "nearest"});
+  }
+
+  #note(system) {
+    return system === "" ? [] : [new NoteView({role: "system", content: system}).node];
   }
 
   /** Shows all messages again, as a setting that they follow has changed. */
@@ -118,12 +126,15 @@ export class Chat {
   }
 
   #view(message, index) {
+    const onVersion = (which) => this.#showVersion(index, which);
     if (message.role === "user") {
-      return new UserView(message, {onEdit: (text) => this.#ask(index, text)});
+      return new UserView(message, {onVersion, onEdit: (text) => this.#ask(index, text)});
     }
     if (message.role !== "assistant") return new NoteView(message);
     const isLast = index === this.conversations.current.messages.length - 1;
-    return new AssistantView(message, {onAgain: () => this.#again(index),
+    return new AssistantView(message, {onVersion, onNew: this.onNew,
+      onAgain: () => this.#again(index),
+      onGoOn: isLast ? () => this.#goOn(message) : null,
       onResults: isLast ? (texts) => this.#answerCalls(message, texts) : null});
   }
 
@@ -154,51 +165,101 @@ export class Chat {
     this.#runs.get(conversation.id)?.stop.abort();
   }
 
-  // `text` becomes message `index`; what was there and behind it goes.
+  // `text` becomes message `index`; what was there and behind it becomes another version.
   #ask(index, text) {
     if (!settings.mayBeSent()) return false;
-    const {current} = this.conversations;
     this.stop();
-    current.messages.splice(index, Infinity, {role: "user", content: text});
-    this.#answer(current);
+    this.#answer(this.conversations.current, index, [{role: "user", content: text}]);
     return true;
   }
 
   #again(index) {
     if (!settings.mayBeSent()) return;
+    this.stop();
+    this.#answer(this.conversations.current, index);
+  }
+
+  // More of an answer that was stopped, cut short or broke off.
+  #goOn(message) {
+    const {current} = this.conversations;
+    if (current.messages.at(-1) !== message || this.running || !settings.mayBeSent()) return;
+    const history = historyOf(current.messages);
+    // Of what is written now there are other figures.
+    Object.assign(message, {finish: null, error: null, code: null, timings: null, speculation: null,
+      usage: null});
+    this.#write(current, message, history, {continue_final_message: true});
+  }
+
+  #showVersion(index, which) {
     const {current} = this.conversations;
     this.stop();
-    current.messages.splice(index);
-    this.#answer(current);
+    if (!showVersion(current.messages, index, which)) return;
+    this.conversations.save(current, {touched: false});
+    this.show({anew: true, at: index});
+    const buttons = [...this.#views[index].node.querySelectorAll(".versions button")];
+    buttons.find(({disabled}) => !disabled)?.focus({preventScroll: true});
   }
 
   // What the tools that `message` calls gave back; the model goes on with it.
   #answerCalls(message, texts) {
     const {current} = this.conversations;
     if (current.messages.at(-1) !== message || this.running || !settings.mayBeSent()) return;
-    message.toolCalls.forEach(({id, name}, i) =>
-      current.messages.push({role: "tool", toolCallId: id, name, content: texts[i]}));
-    this.#answer(current);
+    this.#answer(current, current.messages.length, message.toolCalls.map(({id, name}, i) =>
+      ({role: "tool", toolCallId: id, name, content: texts[i]})));
   }
 
-  async #answer(conversation) {
-    const model = server.model?.id ?? settings.get("model");
-    const body = settings.body(model, historyOf(conversation.messages));
-    const message = newMessage(model);
+  // Message `index` becomes the first of `asked` and then of the answer, which is written.
+  async #answer(conversation, index, asked = []) {
+    const history = historyOf([...conversation.messages.slice(0, index), ...asked]);
+    const message = newMessage(server.model?.id ?? settings.get("model"));
+    const before = replaceTail(conversation.messages, index, [...asked, message]);
+    conversation.system = settings.systemOf(conversation);
+    if (before) this.#offerBack(conversation, index, before);
+    await this.#write(conversation, message, history);
+    // No other answer has come: the one that was there is shown again.
+    if (asked.length > 0 || hasText(message)) return;
+    if (!dropVersion(conversation.messages, index, message, before)) return;
+    if (message.error) this.toast(`Not answered again: ${message.error}`);
+    if (this.conversations.has(conversation)) this.conversations.save(conversation);
+    if (conversation === this.conversations.current) this.show({anew: true, at: index});
+  }
+
+  #offerBack(conversation, index, before) {
+    const more = before.length - 1;
+    const what = before[0].role === "user" ? "The earlier question" : "The earlier answer";
+    this.toast(`${what} ${more > 0 ? "and what followed are" : "is"} kept`, {
+      label: "Undo",
+      onLeave: () => this.onFocusLost(),
+      action: () => {
+        this.#runs.get(conversation.id)?.stop.abort();
+        if (!this.conversations.has(conversation) || !showTail(conversation.messages, index, before)) return;
+        this.conversations.save(conversation);
+        if (conversation === this.conversations.current) this.show({anew: true, at: index});
+      },
+    });
+  }
+
+  // Writes on at `message`, the last one of `conversation`, until its answer has ended.
+  async #write(conversation, message, history, more = {}) {
+    const body = settings.body(message.model, history, {system: conversation.system, ...more});
+    const said = Object.values(message.counts).reduce((sum, n) => sum + n, 0);
     const run = {message, answer: new Answer(message), stop: new AbortController(), waiting: ""};
-    conversation.messages.push(message);
     this.#runs.set(conversation.id, run);
     this.conversations.save(conversation, {tell: false});  // other tabs get it whole
     this.show({anew: true});
     askAgain();
     announce("The answer begins");
     await server.during(() => this.#receive(run, conversation, body));
+    if (said > 0 && message.usage) message.usage.completion_tokens += said;  // it counts what is new
+    message.context = server.contextOf(message.model);
     if (this.#runs.get(conversation.id) === run) this.#runs.delete(conversation.id);
     if (this.conversations.has(conversation)) this.conversations.save(conversation);
     this.#update(message);
     this.onChange();
     announce(message.error ?? (message.finish === "stopped" ? "Stopped" : "The answer is complete"));
-    server.details();
+    // Whoever cannot answer may be gone.
+    if (message.error) server.refresh();
+    else server.details();
   }
 
   async #receive(run, conversation, body) {
@@ -216,7 +277,7 @@ export class Chat {
       }
     } catch (error) {
       if (stop.signal.aborted) message.finish = "stopped";
-      else message.error = error.message;
+      else Object.assign(message, {error: error.message, code: error.code});
     }
     if (this.#runs.size === 1) plainSpeeds.note(message);
     // A stopped answer has no figures of the server's: those of its course stay.
@@ -240,11 +301,7 @@ export class Chat {
     const run = this.#run;
     if (run) run.waiting = waitingFor(run.answer);
     this.#views.find((view) => view.message === message)?.update(this.#runOf(message));
-    this.#follow(false);
+    this.follower.grown();
     this.onChange();
-  }
-
-  #follow(always) {
-    if (always || this.#atEnd) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 }

@@ -1,9 +1,16 @@
-// Where prompts are written: Enter sends, Shift+Enter begins a line, Esc stops the answer.
+// Where prompts are written: Enter sends, Shift+Enter begins a line, Esc stops the answer. Files that
+// are dropped or pasted become a part of what is written.
 
 import {byId, icon} from "./dom.js";
+import {draftOf, keepDraft} from "./drafts.js";
+import {fileBlock, textOf} from "./text_file.js";
+import {toast} from "./toast.js";
+
+const hasFiles = (transfer) => transfer?.types.includes("Files") ?? false;
 
 export class Composer {
   #busy = false;
+  #place = null;  // what is typed belongs to it
 
   /** `send(text)` says whether it is sent; what is not stays here. */
   constructor({send, stop}) {
@@ -11,7 +18,7 @@ export class Composer {
     this.button = byId("send");
     this.send = send;
     this.stop = stop;
-    this.input.addEventListener("input", () => this.#fit());
+    this.input.addEventListener("input", () => this.#typed());
     this.input.addEventListener("keydown", (event) => {
       // While an input method composes, Enter is its own.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -20,18 +27,65 @@ export class Composer {
     });
     this.button.addEventListener("click", () => this.#busy ? this.stop() : this.#submit());
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.#busy && !event.defaultPrevented) {
+      // In a dialog it closes that.
+      if (event.key === "Escape" && this.#busy && !event.defaultPrevented &&
+          !document.querySelector("dialog[open]")) {
         event.preventDefault();
         this.stop();
       }
     });
+    this.#takeFiles();
     this.busy = false;
     this.#fit();
   }
 
+  // The browser would open a dropped file in the page's place.
+  #takeFiles() {
+    document.addEventListener("dragover", (event) => {
+      if (hasFiles(event.dataTransfer)) event.preventDefault();
+    });
+    document.addEventListener("drop", (event) => {
+      if (!hasFiles(event.dataTransfer)) return;
+      event.preventDefault();
+      this.#add([...event.dataTransfer.files]);
+    });
+    this.input.addEventListener("paste", (event) => {
+      // A spreadsheet gives a picture beside the text.
+      if (!hasFiles(event.clipboardData) || event.clipboardData.types.includes("text/plain")) return;
+      event.preventDefault();
+      this.#add([...event.clipboardData.files]);
+    });
+  }
+
+  async #add(files) {
+    const place = this.#place;
+    for (const file of files) {
+      try {
+        const block = fileBlock(file.name, await textOf(file));
+        if (place !== this.#place) return;
+        const {selectionStart: at, selectionEnd: end, value} = this.input;
+        const before = value.slice(0, at);
+        const gap = before === "" ? "" : before.endsWith("\n") ? "\n" : "\n\n";
+        this.input.setRangeText(`${gap}${block}\n`, at, end, "end");
+        this.#typed();
+        this.input.focus();
+      } catch (error) {
+        toast(`${file.name} cannot be added: ${error.message}`);
+      }
+    }
+  }
+
   #submit() {
     const text = this.input.value;
-    if (text.trim() !== "" && this.send(text)) this.text = "";
+    const place = this.#place;
+    if (text.trim() === "" || !this.send(text)) return;
+    keepDraft(place, "");
+    this.#show(draftOf(this.#place));
+  }
+
+  #typed() {
+    keepDraft(this.#place, this.input.value);
+    this.#fit();
   }
 
   #fit() {
@@ -40,9 +94,16 @@ export class Composer {
     this.button.disabled = !this.#busy && this.input.value.trim() === "";
   }
 
-  set text(text) {
+  #show(text) {
     this.input.value = text;
     this.#fit();
+  }
+
+  /** What is typed from now on belongs to `place`; what was typed for it before is here again. */
+  set place(place) {
+    if (place === this.#place) return;
+    this.#place = place;
+    this.#show(draftOf(place));
   }
 
   /** An answer is being written: the button stops it. What is typed meanwhile stays. */

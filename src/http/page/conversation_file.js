@@ -2,6 +2,7 @@
 // loads, too; what only this page knows of them (figures, who guessed what) stands beside them.
 
 import {newMessage} from "./answer.js";
+import {fromLlamas, isLlamas, llamaSessions} from "./llama_file.js";
 
 const kMostBytes = 64 << 20;
 const kRoles = ["system", "user", "assistant", "tool"];
@@ -14,9 +15,11 @@ const kDetails = {
   counts: (value) => isObject(value) && Object.values(value).every(Number.isFinite),
   finish: (value) => typeof value === "string",
   error: (value) => typeof value === "string",
+  code: (value) => typeof value === "string",
   timings: isObject,
   speculation: isObject,
   usage: isObject,
+  context: Number.isFinite,
 };
 
 function isObject(value) {
@@ -37,9 +40,11 @@ export function plainMessage({role, content, reasoning, toolCalls, toolCallId, n
     ...(role === "tool" && {tool_call_id: toolCallId, ...(name && {name})})};
 }
 
-/** What is written of a conversation. */
+/** What is written of a conversation: of each message the version that is shown. */
 export function fileOf(conversation, name) {
-  const {created, updated, messages} = conversation;
+  const {created, updated, system} = conversation;
+  const messages = system?.trim() && conversation.messages[0]?.role !== "system"
+    ? [{role: "system", content: system}, ...conversation.messages] : conversation.messages;
   return {name, created, updated,
     messages: messages.map((message) => plainMessage(message, {full: true})),
     details: messages.map((message) => message.role === "assistant"
@@ -86,28 +91,40 @@ function messageFrom(given, details, what) {
 }
 
 function conversationFrom(given, what) {
+  if (isLlamas(given)) return conversationFrom(fromLlamas(given), what);
   if (!Array.isArray(given?.messages)) {
     throw new Error(`${what} has no "messages", an array of {"role", "content"}`);
   }
   const time = (value) => Number.isFinite(value) ? value : Date.now();
+  const messages = given.messages.map((message, i) =>
+    messageFrom(message, given.details?.[i], `message ${i + 1}`));
+  // The instructions are the conversation's; without any it had none, whatever the settings say.
+  const system = messages[0]?.role === "system" ? messages.shift().content : "";
   return {name: typeof given.name === "string" && given.name.trim() !== "" ? given.name.slice(0, 200) : null,
-    created: time(given.created), updated: time(given.updated),
-    messages: given.messages.map((message, i) =>
-      messageFrom(message, given.details?.[i], `message ${i + 1}`))};
+    created: time(given.created), updated: time(given.updated), system, messages};
+}
+
+function entriesOf(text) {
+  if (text.startsWith("PK\x03\x04")) {
+    throw new Error("it is a ZIP archive: unpack it, and import the files that are in it");
+  }
+  const sessions = llamaSessions(text);
+  if (sessions !== null) return sessions;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`it is not JSON: ${error.message}`);
+  }
 }
 
 /**
  * The conversations in a file: one, {"messages": [...]}, as this page and `outrider chat` write it,
- * or an array of such. They have no id yet. Throws an Error whose message says what is wrong.
+ * an array of such, or what llama-server's page exports. They have no id yet. Throws an Error whose
+ * message says what is wrong.
  */
 export function conversationsFrom(text) {
   if (text.length > kMostBytes) throw new Error("it is larger than 64 MiB");
-  let given;
-  try {
-    given = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`it is not JSON: ${error.message}`);
-  }
+  const given = entriesOf(text);
   const list = Array.isArray(given) ? given : [given];
   const read = list.map((one, i) => conversationFrom(one, Array.isArray(given) ? `entry ${i + 1}` : "it"))
     .filter(({messages}) => messages.length > 0);

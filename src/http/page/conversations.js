@@ -14,6 +14,7 @@ import {openStore} from "./store.js";
 const kNameLength = 48;
 const kLongestName = 200;
 const kChannel = "outrider.conversations";
+const kCurrent = "outrider.current";
 
 /** What a conversation is called until someone names it: the first line of its first message. */
 function nameFrom(messages) {
@@ -33,14 +34,38 @@ function newKey() {
   return crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 }
 
-function recordOf({name, created, updated, messages}, key) {
-  return {id: key, name, created, updated, messages};
+// `uid` stays from record to record: what else is kept of a conversation is kept by that.
+function recordOf({uid, name, created, updated, system, messages}, key) {
+  return {id: key, uid, name, created, updated, system, messages};
+}
+
+// What this tab showed before it was loaded again; a new tab shows the latest conversation.
+function shownBefore() {
+  try {
+    return sessionStorage.getItem(kCurrent);
+  } catch {
+    return null;
+  }
 }
 
 // `key`: of its record in the store, `told`: of the last one that other tabs know, `from`: of the one
 // that was told before. Null for none. The `id` is for this tab, and stays.
 function conversationOf(record) {
-  return {...record, key: record.id, told: record.id, from: null};
+  return {...record, uid: record.uid ?? record.id, key: record.id, told: record.id, from: null};
+}
+
+/** All that was said, to be compared. */
+function saidOf({messages}) {
+  return JSON.stringify(messages.filter(({role}) => role !== "system").map(
+    ({role, content, toolCalls}) =>
+      [role, content, (toolCalls ?? []).map(({name, arguments: given}) => [name, given])]));
+}
+
+const kNew = "new";
+
+/** Where what is typed in a conversation is kept: those that hold nothing are all one. */
+export function placeOf({uid, messages}) {
+  return messages.length > 0 ? uid : kNew;
 }
 
 /** Whether `own` has all that `record` says, so that only the name can be another. */
@@ -58,13 +83,19 @@ export class Conversations extends EventTarget {
   /** Whether a conversation is in use here, so that another tab's change must not replace it. */
   inUse = () => false;
 
+  /** Whether an answer is being written in it. */
+  isWriting = () => false;
+
   static async open() {
     const conversations = new Conversations();
     conversations.store = await openStore();
     for (const value of await conversations.store.all().catch(() => [])) {
       if (isConversation(value)) conversations.#all.set(value.id, conversationOf(value));
     }
-    conversations.#current = conversations.list()[0] ?? conversations.#fresh();
+    const before = shownBefore();
+    const all = conversations.list();
+    conversations.#current = before === kNew ? conversations.#fresh()
+      : all.find((one) => placeOf(one) === before) ?? all[0] ?? conversations.#fresh();
     conversations.#channel.onmessage = ({data}) => conversations.#hear(data);
     return conversations;
   }
@@ -88,11 +119,16 @@ export class Conversations extends EventTarget {
 
   // It is kept once it holds a message.
   #fresh() {
-    return {id: newKey(), key: null, told: null, from: null, name: null,
+    return {id: newKey(), uid: newKey(), key: null, told: null, from: null, name: null,
       created: Date.now(), updated: Date.now(), messages: []};
   }
 
   #changed() {
+    try {
+      sessionStorage.setItem(kCurrent, placeOf(this.#current));
+    } catch {
+      // Then a reload shows the latest one.
+    }
     this.dispatchEvent(new Event("change"));
   }
 
@@ -105,11 +141,23 @@ export class Conversations extends EventTarget {
     this.#changed();
   }
 
-  /** Conversations that were read from a file, each as a new one; the newest is shown. */
+  /**
+   * Conversations that were read from a file, each as a new one unless it is here; the newest is
+   * shown. Returns how many are new.
+   */
   add(read) {
-    const added = read.map((one) => ({...this.#fresh(), ...one}));
-    for (const one of added) this.save(one, {touched: false});
-    this.select(added.reduce((a, b) => b.updated > a.updated ? b : a).id);
+    const known = new Map(this.list().map((one) => [saidOf(one), one]));
+    const before = known.size;
+    const all = read.map((one) => {
+      const said = saidOf(one);
+      if (!known.has(said)) {
+        known.set(said, {...this.#fresh(), ...one});
+        this.save(known.get(said), {touched: false});
+      }
+      return known.get(said);
+    });
+    this.select(all.reduce((a, b) => b.updated > a.updated ? b : a).id);
+    return known.size - before;
   }
 
   select(id) {

@@ -16,7 +16,7 @@ export class Panel {
     this.onShow = onShow;
     this.node = byId("panel");
     byId("close-panel").append(icon("close"));
-    byId("close-panel").addEventListener("click", () => this.close());
+    byId("close-panel").addEventListener("click", () => this.#leave());
     this.tabs = kTabs.map(({name, label}) => el("button", {type: "button", role: "tab",
       id: `tab-${name}`, "aria-controls": `panel-${name}`, on: {click: () => this.open(name)}}, label));
     byId("tabs").append(...this.tabs);
@@ -25,13 +25,19 @@ export class Panel {
       const button = byId(`open-${name}`);
       button.append(icon(sign));
       button.title = button.getAttribute("aria-label");
-      button.addEventListener("click", () => this.#open === name ? this.close() : this.open(name));
+      button.addEventListener("click", () => {
+        if (this.#open === name) {
+          this.close();
+        } else {
+          this.open(name);
+          byId(`tab-${name}`).focus();
+        }
+      });
     }
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.#open && !event.defaultPrevented) {
-        const opener = byId(`open-${this.#open}`);
-        this.close();
-        opener.focus();
+      if (event.key === "Escape" && this.#open && !event.defaultPrevented &&
+          !document.querySelector("dialog[open]")) {
+        this.#leave();
       }
     });
     this.#update();
@@ -45,6 +51,12 @@ export class Panel {
     this.#open = name;
     this.#update();
     this.onShow(name);
+  }
+
+  #leave() {
+    const opener = byId(`open-${this.#open}`);
+    this.close();
+    opener.focus();
   }
 
   close() {

@@ -11,6 +11,7 @@ const kCalm = 10_000;
 class Server extends EventTarget {
   models = [];         // as /v1/models has them
   problem = null;      // why they are not known: a sentence
+  keyWanted = false;   // it is that this tab has no key that the server takes
   loading = null;      // {progress, model} of a server that is not ready at all
   status = null;       // system.status of the chosen model
   speculation = null;  // its cost curve and what was accepted
@@ -34,7 +35,14 @@ class Server extends EventTarget {
   }
 
   get state() {
-    return this.model?.status?.state ?? (this.problem ? "failed" : "absent");
+    // What was known of a model before the server could not be asked is no longer so.
+    return this.problem ? "failed" : this.model?.status?.state ?? "absent";
+  }
+
+  /** How many tokens a conversation with the model `id` may have; null where that is not known. */
+  contextOf(id) {
+    const known = this.models.find((one) => one.id === id)?.meta?.n_ctx;
+    return known ?? (id === this.model?.id ? this.status?.n_ctx ?? null : null);
   }
 
   choose(id) {
@@ -67,6 +75,7 @@ class Server extends EventTarget {
       this.problem = this.models.length > 0 ? null
         : "This server has no model. Start it with -m MODEL.gguf or --model-dir FOLDER.";
       this.loading = null;
+      this.keyWanted = false;
     } catch (error) {
       await this.#explain(error);
     }
@@ -78,6 +87,7 @@ class Server extends EventTarget {
 
   async #explain(error) {
     this.problem = error.message;
+    this.keyWanted = error.status === 401;
     if (error.status !== 503) return;
     const answer = await health();
     if (answer.status === "loading") {

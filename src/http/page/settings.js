@@ -72,6 +72,11 @@ class Settings extends EventTarget {
     this.dispatchEvent(new CustomEvent("change", {detail: null}));
   }
 
+  /** The instructions of `conversation`: its own once it has begun, until then the form's. */
+  systemOf(conversation) {
+    return conversation.system ?? this.get("system");
+  }
+
   /** How many differ from their defaults, of those that the form shows. */
   changed() {
     return Object.keys(kDefaults).filter((name) =>
@@ -116,14 +121,14 @@ class Settings extends EventTarget {
 
   /**
    * The body of a request for `messages`, in OpenAI's form. `speculation` is for the side by side,
-   * which needs both; otherwise the setting decides. A conversation's own system prompt goes before
-   * the setting's. REQUIRES: mayBeSent().
+   * which needs both; otherwise the setting decides, as it does of `system`, unless the messages
+   * begin with one of their own. REQUIRES: mayBeSent().
    */
-  body(model, messages, {speculation = this.get("speculation"), ...more} = {}) {
-    const system = this.get("system").trim();
+  body(model, messages, {speculation = this.get("speculation"), system = this.get("system"), ...more} = {}) {
+    const own = system.trim() === "" || messages[0]?.role === "system";
     const body = {
       model,
-      messages: system === "" || messages[0]?.role === "system" ? messages : [{role: "system", content: system}, ...messages],
+      messages: own ? messages : [{role: "system", content: system.trim()}, ...messages],
       stream: true,
       stream_options: {include_usage: true},
       token_sources: true,

@@ -49,12 +49,39 @@ function numberField(field) {
     el("label", {for: id}, label, hint ? el("small", {}, hint) : null), input, problem);
 }
 
-function systemField() {
-  const input = el("textarea", {id: fieldId("system"), rows: "3",
-    placeholder: "None: what the model's template has"});
-  input.value = settings.get("system");
-  input.addEventListener("input", () => settings.set("system", input.value));
-  return el("div", {class: "field tall"}, el("label", {for: input.id}, "System prompt"), input);
+// That of the conversation that is shown, and of those that are begun after it was changed: each
+// keeps the one that it has.
+class SystemField {
+  constructor(conversations) {
+    this.conversations = conversations;
+    this.input = el("textarea", {id: fieldId("system"), rows: "3",
+      placeholder: "None: what the model's template has"});
+    this.input.addEventListener("input", () => this.set(this.input.value));
+    this.input.addEventListener("change", () => {
+      if (this.#begun) conversations.save(conversations.current, {touched: false});
+    });
+    this.node = el("div", {class: "field tall"}, el("label", {for: this.input.id}, "System prompt",
+      el("small", {}, "of this conversation and of new ones")), this.input);
+    this.show();
+  }
+
+  get #begun() {
+    return this.conversations.current.messages.length > 0;
+  }
+
+  set(system) {
+    const {current} = this.conversations;
+    if (this.#begun) {
+      current.system = system;
+      if (current.key !== null) this.conversations.savePart(current);
+    }
+    settings.set("system", system);
+  }
+
+  show() {
+    const value = settings.systemOf(this.conversations.current);
+    if (this.input.value !== value) this.input.value = value;
+  }
 }
 
 function toolsField() {
@@ -104,8 +131,10 @@ function drafterNames() {
 export class SettingsForm {
   #names = null;
 
-  constructor() {
+  constructor(conversations) {
     this.node = byId("panel-settings");
+    this.system = new SystemField(conversations);
+    conversations.addEventListener("change", () => this.system.show());
     settings.addEventListener("change", ({detail}) => {
       if (detail === null) this.#build();
       this.#showState();
@@ -120,17 +149,23 @@ export class SettingsForm {
       el("fieldset", {class: "field tall"}, el("legend", {}, "Drafters",
         el("small", {}, "none ticked: the planner chooses among all")), this.drafters));
     this.resetButton = el("button", {type: "button", class: "quiet-button",
-      on: {click: () => settings.reset()}}, "Back to the server's defaults");
+      on: {click: () => this.#reset()}}, "Back to the server's defaults");
     this.node.replaceChildren(
       el("p", {class: "muted small"}, "Sent with each message from now on. What is empty, the " +
         "server decides."),
-      el("section", {}, systemField(), toolsField()),
+      el("section", {}, this.system.node, toolsField()),
       el("section", {}, el("h3", {}, "Sampling"), kNumbers.map(numberField)),
       el("section", {}, el("h3", {}, "Speculation"), speculationSwitch(), this.more),
       this.resetButton);
     this.#names = null;
     this.#showDrafters();
     this.#showState();
+  }
+
+  #reset() {
+    this.system.set("");
+    this.system.show();
+    settings.reset();
   }
 
   #showState() {

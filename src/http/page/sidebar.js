@@ -4,6 +4,8 @@ import {conversationsFrom, fileOf} from "./conversation_file.js";
 import {byId, downloadJson, el, icon, iconButton} from "./dom.js";
 import {many} from "./format.js";
 
+const kSearchFrom = 11;  // conversations: fewer are seen at once
+
 function fileNameFor(name) {
   return `${name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40) || "chat"}.json`;
 }
@@ -24,6 +26,8 @@ export class Sidebar {
     byId("export-all").append(icon("download"), "Export all");
     byId("export-all").addEventListener("click", () =>
       downloadJson("outrider-conversations.json", conversations.list().map((one) => this.#file(one))));
+    this.search = byId("search");
+    this.search.addEventListener("input", () => this.#show());
     this.#setUpImport();
     conversations.addEventListener("change", () => this.#show());
     this.#show();
@@ -31,24 +35,46 @@ export class Sidebar {
 
   #show() {
     if (this.#renaming) return;  // someone types in the list; it is shown again after that
-    const list = this.conversations.list();
+    const list = this.#found();
     // Each piece of an answer that is kept is a change, and mostly none of the list: who moves in it
     // by keyboard stays where they are.
     const shown = JSON.stringify([this.conversations.current.id,
-      list.map((one) => [one.id, this.conversations.nameOf(one)])]);
+      list.map((one) => [one.id, this.conversations.nameOf(one), this.conversations.isWriting(one)])]);
     if (shown === this.#shown) return;
     this.#shown = shown;
-    byId("export-all").hidden = list.length === 0;
+    byId("export-all").hidden = this.conversations.list().length === 0;
+    const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...(list.length > 0 ? list.map((one) => this.#item(one))
-      : [el("li", {class: "muted small no-conversations"}, this.conversations.persistent
-        ? "Conversations stay in this browser." : "This browser keeps nothing: conversations end with the page.")]));
+      : [el("li", {class: "muted small no-conversations"}, this.search.value !== "" ? "None has this text."
+        : this.conversations.persistent ? "Conversations stay in this browser."
+          : "This browser keeps nothing: conversations end with the page.")]));
+    if (focused) this.#focus(this.conversations.current);
+  }
+
+  // Its name in the list, or what stands above the list.
+  #focus(conversation) {
+    const at = this.#found().indexOf(conversation);
+    (this.list.querySelectorAll(".name")[at] ?? byId("new-conversation")).focus();
+  }
+
+  // By their names and by what was said in them.
+  #found() {
+    const list = this.conversations.list();
+    this.search.hidden = list.length < kSearchFrom && this.search.value === "";
+    const wanted = this.search.value.trim().toLowerCase();
+    return wanted === "" ? list : list.filter((one) =>
+      [this.conversations.nameOf(one), ...one.messages.map(({content}) => content)].some((text) =>
+        text.toLowerCase().includes(wanted)));
   }
 
   #item(conversation) {
     const name = this.conversations.nameOf(conversation);
     const current = conversation === this.conversations.current;
+    const writing = this.conversations.isWriting(conversation);
     const item = el("li", {class: current ? "current" : ""},
-      el("button", {type: "button", class: "name", title: name, "aria-current": current && "true",
+      el("button", {type: "button", class: writing ? "name writing" : "name",
+        "aria-label": writing && `${name}, an answer is being written`, title: name,
+        "aria-current": current && "true",
         on: {
           click: () => {
             this.conversations.select(conversation.id);
@@ -60,7 +86,8 @@ export class Sidebar {
         iconButton("edit", `Rename ${name}`, () => this.#rename(item, conversation, name)),
         iconButton("download", `Export ${name}`, () =>
           downloadJson(fileNameFor(name), this.#file(conversation))),
-        iconButton("trash", `Delete ${name}`, () => this.#remove(conversation, name))));
+        iconButton("trash", `Delete ${name}`, ({detail}) =>
+          this.#remove(conversation, name, {byKeyboard: detail === 0}))));
     return item;
   }
 
@@ -82,9 +109,12 @@ export class Sidebar {
   async #import(file) {
     try {
       const read = conversationsFrom(await file.text());
-      this.conversations.add(read);
+      const added = this.conversations.add(read);
       this.onChoose();
-      this.toast(`Imported ${many(read.length, "conversation")}`);
+      const known = read.length - added;
+      this.toast([added > 0 ? `Imported ${many(added, "conversation")}` : "",
+        known > 0 ? `${many(known, "conversation")} of this file ${known === 1 ? "was" : "were"} here` : ""]
+        .filter(Boolean).join("; "));
     } catch (error) {
       this.toast(`${file.name} cannot be imported: ${error.message}`);
     }
@@ -98,15 +128,16 @@ export class Sidebar {
       if (this.#renaming !== conversation) return;
       this.#renaming = null;
       if (keep && input.value !== name) this.conversations.rename(conversation, input.value);
+      const focused = input === document.activeElement;
       this.#shown = "";
       this.#show();
+      if (focused) this.#focus(conversation);
     };
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing) end(true);
-      if (event.key === "Escape") {
-        event.preventDefault();
-        end(false);
-      }
+      const ends = event.key === "Escape" || (event.key === "Enter" && !event.isComposing);
+      if (!ends) return;
+      event.preventDefault();  // else Enter presses what has the focus behind this
+      end(event.key === "Enter");
     });
     input.addEventListener("blur", () => end(true));
     item.replaceChildren(input);
@@ -114,14 +145,19 @@ export class Sidebar {
     input.select();
   }
 
-  #remove(conversation, name) {
+  // Whoever works by keyboard is led to what takes it back, and from there to the list again.
+  #remove(conversation, name, {byKeyboard}) {
     this.onRemove(conversation);
     this.conversations.remove(conversation);
     this.onChoose({stay: true});
-    this.toast(`Deleted “${name}”`, {label: "Undo", action: () => {
-      this.conversations.save(conversation, {touched: false});
-      this.conversations.select(conversation.id);
-      this.onChoose({stay: true});
-    }});
+    this.#focus(this.conversations.current);
+    this.toast(`Deleted “${name}”`, {label: "Undo", focus: byKeyboard,
+      onLeave: () => this.#focus(this.conversations.current),
+      action: () => {
+        this.conversations.save(conversation, {touched: false});
+        this.conversations.select(conversation.id);
+        this.onChoose({stay: true});
+        this.#focus(conversation);
+      }});
   }
 }
