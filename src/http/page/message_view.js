@@ -21,7 +21,7 @@ export class UserView {
 
   #show() {
     this.node.replaceChildren(
-      el("div", {class: "bubble"}, this.message.content),
+      el("div", {class: "bubble", dir: "auto"}, this.message.content),
       el("div", {class: "actions"},
         iconButton("edit", "Edit and send again", () => this.#edit()),
         this.#copyButton()));
