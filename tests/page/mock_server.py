@@ -65,6 +65,7 @@ class Mock:
         self.break_at = None   # an answer ends with an error, at this token
         self.differ_at = None  # with speculation, the text differs from this token on
         self.health = None     # a progress: the server as a whole is loading, all else 503
+        self.end_token = None  # who guessed it: a token without a text, at the end of answers
         self.times = {}        # of answers, in place of the true ones: predicted_ms, plain_ms
         self.hold_prompt = False  # answers wait in the midst of the prompt's progress until `go`
         self.requests = []
@@ -261,12 +262,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         cut = len(tokens) == body.get("max_tokens")
         times = {"predicted_ms": seconds * 1000, "plain_ms": 1000 * len(tokens) / self.mock.rate,
                  **self.mock.times}
-        self.chunk({}, "length" if cut else finish, tokens=[],
+        end = {"id": 2, "text": "<|im_end|>", "by": self.mock.end_token}
+        self.chunk({}, "length" if cut else finish, tokens=[end] if self.mock.end_token else [],
                    timings={"prompt_ms": 21.0, "prompt_per_second": 1200.0,
                             "predicted_ms": times["predicted_ms"], "first_token_ms": 24.0,
                             "predicted_per_second": len(tokens) / max(seconds, 1e-6)},
                    speculation={"enabled": bool(drafters), "rule": "coupled", "exactness": "exact",
-                                "reason": None, "steps": steps, "drafted": drafted,
+                                "reason": None if drafters else
+                                "the request asked for plain decoding", "steps": steps, "drafted": drafted,
                                 "accepted": accepted, "emitted": len(tokens),
                                 "tokens_per_step": len(tokens) / max(steps, 1),
                                 "acceptance_rate": accepted / drafted if drafted else None,

@@ -241,6 +241,22 @@ class MarkdownTest(PageCase):
 
 
 class AnswerTest(PageCase):
+    @needs_mock
+    def test_the_legend_counts_what_is_seen(self):
+        self.mock.end_token = "mtp"
+        self.open()
+        self.assertNotIn("mtp", self.ask("Explain").locator(".legend").inner_text())
+
+    def test_coloured_words_stand_on_the_line_of_their_neighbours(self):
+        self.open()
+        padding = self.page.evaluate("""() => {
+            const word = document.createElement('span');
+            word.className = 'guess';
+            document.body.append(word);
+            return getComputedStyle(word).paddingTop;
+        }""")
+        self.assertRegex(padding, r"^\d+px$", "what is no whole pixel shifts the word")
+
     def test_a_piece_of_text_is_given_to_the_tokens_it_came_from(self):
         self.open()
         failed = self.page.evaluate("""async () => {

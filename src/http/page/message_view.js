@@ -1,7 +1,7 @@
 // One message of a conversation on the page, with what can be done with it.
 
 import {AnswerBody} from "./answer_body.js";
-import {figuresOf} from "./answer.js";
+import {figuresOf, seenCounts} from "./answer.js";
 import {copyFrom, el, iconButton} from "./dom.js";
 import {figureItems, whyOff} from "./figures.js";
 import {sharesBar} from "./painter.js";
@@ -86,7 +86,7 @@ export class AssistantView {
 
   #shares() {
     const guessed = Object.keys(this.message.counts ?? {}).some((by) => by !== "target");
-    return settings.get("colours") && guessed ? sharesBar(this.message.counts) : null;
+    return settings.get("colours") && guessed ? sharesBar(seenCounts(this.message)) : null;
   }
 
   #showShares() {

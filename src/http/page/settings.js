@@ -29,7 +29,7 @@ export const kRules = [
 
 const kDefaults = {
   system: "", tools: "", speculation: true, drafters: [], rule: "", width: "", colours: true, model: "",
-  compareTogether: true,
+  compareTogether: false,
   ...Object.fromEntries(kNumbers.map(({name}) => [name, ""])),
 };
 
