@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "tools/options/options.h"
+#include "tools/paste.h"
 
 namespace outrider::tools {
 namespace {
@@ -22,9 +23,12 @@ std::string draw(std::string_view title, double fraction) {
          "] " + std::to_string(percent) + " %";
 }
 
-// Spaces over what stands on the line, and back to its start.
+// What stands on the line away, and back to its start: also what the terminal itself put behind it,
+// the ^C of a Ctrl-C. Where no sequence may be sent, by spaces.
 std::string erase(std::size_t columns) {
-  std::string text(columns + 2, ' ');
+  if (takes_escapes()) return "\r\033[K";
+  constexpr std::size_t kControlC = 2;
+  std::string text(columns + kControlC + 2, ' ');
   text.front() = '\r';
   text.back() = '\r';
   return text;
