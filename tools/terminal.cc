@@ -8,7 +8,6 @@
 #include <cstdio>
 
 #include "tools/options/options.h"
-#include "tools/paste.h"
 
 namespace outrider::tools {
 namespace {
@@ -23,12 +22,11 @@ std::string draw(std::string_view title, double fraction) {
          "] " + std::to_string(percent) + " %";
 }
 
-// What stands on the line away, and back to its start: also what the terminal itself put behind it,
-// the ^C of a Ctrl-C. Where no sequence may be sent, by spaces.
+// Spaces over what stands on the line, also where the terminal itself put a ^C or two behind it,
+// and back to its start.
 std::string erase(std::size_t columns) {
-  if (takes_escapes()) return "\r\033[K";
-  constexpr std::size_t kControlC = 2;
-  std::string text(columns + kControlC + 2, ' ');
+  constexpr std::size_t kEchoed = 4;
+  std::string text(columns + kEchoed + 2, ' ');
   text.front() = '\r';
   text.back() = '\r';
   return text;
