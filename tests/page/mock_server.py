@@ -27,7 +27,8 @@ DRAFTERS = ([[name, place] for place, name in enumerate(["draft-model", *LOOKUP,
             + [["eagle3", 0], ["dflash", 0]])
 RANGES = {"temp": {"min": 0}, "top_k": {"min": -1, "max": 2**31 - 1}, "top_p": {"min": 0, "max": 1},
           "min_p": {"min": 0, "max": 1}, "seed": {"min": -1, "max": 2**63 - 1},
-          "max_tokens": {"min": -1, "max": 2**31 - 1}, "width": {"min": 1, "max": 64}}
+          "max_tokens": {"min": -1, "max": 2**31 - 1}, "width": {"min": 1, "max": 64},
+          "repeat_penalty": {"min": 0.01}, "typical": {"min": 0, "max": 1}}
 SCRIPTS = {"/drafters.js": ("kDrafterPlaces", DRAFTERS), "/fields.js": ("kRanges", RANGES)}
 
 
@@ -122,6 +123,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path == "/v1/models":
             if self.allowed():
                 self.send_json({"object": "list", "data": self.mock.models})
+        elif path == "/props":
+            if self.allowed():
+                self.send_json({"default_generation_settings": {"params": {
+                    "temperature": 0.800000011920929, "top_k": 40, "seed": 42, "typical_p": 1.0}}})
         elif path == "/outrider/speculation":
             if self.allowed():
                 self.send_json(self.speculation())

@@ -115,6 +115,33 @@ class SettingsTest(PageCase):
         self.assertIn("Ended at the limit", self.page.locator(".assistant").inner_text())
 
     @needs_mock
+    def test_what_the_server_decides_is_shown_in_the_empty_fields(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.page.wait_for_selector("#setting-temperature[placeholder='0.8']")
+        placeholder = lambda name: self.page.get_attribute(f"#setting-{name}", "placeholder")
+        self.assertEqual([placeholder(name) for name in ("top_k", "seed", "min_p", "typical_p")],
+                         ["40", "auto", "auto", "1"])
+
+    def test_further_fields_are_folded_checked_and_sent(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.assertFalse(self.page.locator("#setting-repeat_penalty").is_visible())
+        self.page.click(".more summary")
+        self.page.fill("#setting-repeat_penalty", "1.1")
+        self.page.fill("#setting-more", '{"min_p": ')
+        self.assertIn("No JSON", self.text("#setting-more-problem"))
+        self.page.fill("#setting-more", '{"stream": false}')
+        self.assertIn("“stream” is the page's own", self.text("#setting-more-problem"))
+        self.send("hello")
+        self.page.wait_for_selector(".toast:has-text('Not sent')")
+        self.assertEqual(self.bodies, [])
+        self.page.fill("#setting-more", '{"logit_bias": {"15": -1}}')
+        self.ask("hello")
+        self.assertEqual((self.bodies[0]["repeat_penalty"], self.bodies[0]["logit_bias"]),
+                         (1.1, {"15": -1}))
+
+    @needs_mock
     def test_speculation_can_be_switched_off_and_everything_put_back(self):
         self.open()
         self.page.click("#open-settings")
