@@ -1,6 +1,7 @@
 // outrider chat on a terminal, as a person has it.
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -103,6 +104,10 @@ TEST_P(CliChatTerminal, APasteOfManyLinesIsOneMessage) {
   const std::vector<std::string> messages = saved(file);
   ASSERT_EQ(messages.size(), 2U) << chat.screen();
   EXPECT_EQ(messages[0], "user:see: one\n/two\n\tthree!");
+  // A tab has a width that depends on where it is, of which libedit loses count.
+  if (std::string(GetParam()) != "dumb") {
+    EXPECT_NE(chat.screen().find("\xE2\x90\x89three"), std::string::npos) << chat.screen();
+  }
   chat.type("\x04");
   EXPECT_EQ(chat.wait(), 0);
 }
@@ -207,6 +212,35 @@ TEST_P(CliChatTerminal, AnotherWidthOfTheWindowKeepsTheLine) {
   chat.resize(24, 100);
   chat.type("\x15/set temp 0\r");  // Ctrl-U
   chat.expect("temp is 0");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, AnErrorIsBrokenBetweenWords) {
+  PtyProcess chat(call());
+  chat.expect("> ");
+  chat.resize(24, 40);
+  chat.type("/nonsense\r");
+  const std::string said = chat.expect("/exit");
+  const std::size_t error = said.find("outrider: error: ");
+  ASSERT_NE(error, std::string::npos) << said;
+  for (std::size_t at = error; at < said.size();) {
+    const std::size_t end = std::min(said.find("\r\n", at), said.size());
+    EXPECT_LE(end - at, 40U) << said.substr(at, end - at);
+    at = end + 2;
+  }
+  chat.type("/quit\r");
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+TEST_P(CliChatTerminal, TheLegendNamesOnlyDraftersThatAreThere) {
+  PtyProcess chat(call({"--color=always", "--width", "4"}));
+  chat.expect("> ");
+  chat.type("/help\r");
+  const std::string said = chat.expect("none.");
+  EXPECT_NE(said.find("draft-model"), std::string::npos) << said;
+  EXPECT_EQ(said.find("eagle3"), std::string::npos) << said;
+  EXPECT_EQ(said.find("mtp"), std::string::npos) << said;
   chat.type("\x04");
   EXPECT_EQ(chat.wait(), 0);
 }

@@ -382,6 +382,8 @@ TEST(CliOutput, TheProgressBarIsOnTerminalsOnlyAndGoneAtTheEnd) {
   const std::size_t bar = result.out.rfind('%');
   ASSERT_NE(bar, std::string::npos);
   EXPECT_EQ(result.out.substr(bar + 1).rfind("\r      ", 0), 0U) << result.out;
+  const std::size_t shown = bar - result.out.rfind('\r', bar);
+  EXPECT_GE(result.out.find_first_not_of(' ', bar + 2) - (bar + 2), shown + 2) << "a ^C, too";
   EXPECT_EQ(run({"-p", kPrompt, "-n", "4"}).err, "") << "no terminal, no bar";
 }
 

@@ -14,6 +14,10 @@ void PasteDecoder::add_pasted(char byte, std::string& keys) {
   const bool second_half = byte == '\n' && after_return_;
   after_return_ = byte == '\r';
   if (second_half || byte == '\0') return;
+  if (byte == '\t') {
+    keys += tab_;
+    return;
+  }
   if (byte == '\r') byte = '\n';
   const unsigned char value = static_cast<unsigned char>(byte);
   if (value < 0x20 || value == 0x7F) keys += quote_;

@@ -20,10 +20,10 @@ bool takes_escapes();
 
 // From a terminal's bytes to the keys of a line editor: what is pasted becomes text only. Each of
 // its control characters, newlines too, gets `quote` in front, the editor's key for "take the next
-// one as it is".
+// one as it is". Tabs become `tab`, a character that is as wide in each column.
 class PasteDecoder {
  public:
-  explicit PasteDecoder(char quote) : quote_(quote) {}
+  PasteDecoder(char quote, std::string_view tab) : quote_(quote), tab_(tab) {}
 
   // Appends what `bytes`, the next ones that came, are to `keys`. The beginning of a mark is held
   // back until what follows has come.
@@ -33,6 +33,7 @@ class PasteDecoder {
   void add_pasted(char byte, std::string& keys);
 
   char quote_;
+  std::string_view tab_;
   std::string held_;
   bool pasting_ = false;
   bool after_return_ = false;  // the last pasted byte was '\r'

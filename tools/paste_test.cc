@@ -6,7 +6,7 @@ namespace outrider::tools {
 namespace {
 
 std::string keys(const std::vector<std::string>& parts) {
-  PasteDecoder decoder('^');
+  PasteDecoder decoder('^', "<tab>");
   std::string text;
   for (const std::string& part : parts) decoder.feed(part, text);
   return text;
@@ -19,7 +19,8 @@ TEST(Paste, WhatIsTypedStaysAsItIs) {
 }
 
 TEST(Paste, WhatIsPastedHasItsControlCharactersQuoted) {
-  EXPECT_EQ(keys({"\033[200~a\rb\r\nc\nd\te\033[201~\r"}), "a^\nb^\nc^\nd^\te\r");
+  EXPECT_EQ(keys({"\033[200~a\rb\r\nc\nd\te\033[201~\t\r"}), "a^\nb^\nc^\nd<tab>e\t\r")
+      << "and a tab that is typed is a key";
   EXPECT_EQ(keys({"\033[200~\033[A\x03\033[201~"}), "^\033[A^\x03") << "no key of the editor's";
   EXPECT_EQ(keys({"\033[200~a\r\r\n\nb\033[201~"}), "a^\n^\n^\nb") << "empty lines stay";
 }

@@ -1,16 +1,27 @@
 #include "tools/report.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "base/one_line.h"
+#include "base/wrap.h"
 #include "store/atomic_file.h"
 #include "tools/options/options.h"
 
 namespace outrider::tools {
 namespace {
 
+// A terminal would break it inside of words. What is no terminal, a program's pipe, gets one line.
+std::string fitted(const std::string& line) {
+  winsize size = {};
+  if (isatty(STDERR_FILENO) != 1 || ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return line;
+  return line.size() <= size.ws_col || size.ws_col == 0 ? line : wrap(line, 2, size.ws_col);
+}
+
 void put_line(const std::string& kind, std::string_view text) {
-  std::fputs(("outrider: " + kind + one_line(text) + "\n").c_str(), stderr);
+  std::fputs((fitted("outrider: " + kind + one_line(text)) + "\n").c_str(), stderr);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ inline constexpr int kWrongUsage = 2;
 inline constexpr int kSignalBase =
     128;  // + the signal's number: ended by Ctrl-C, SIGTERM or SIGHUP
 
-// "outrider: error: <message>" in one line, and "outrider: hint: <hint>" in the next when there is
-// one.
+// "outrider: error: <message>" in one line (on a terminal, in as many as it takes), and "outrider:
+// hint: <hint>" in the next when there is one.
 void print_error(std::string_view message, std::string_view hint = "");
 void print_warning(std::string_view message);
 // "outrider: hint: <hint>"

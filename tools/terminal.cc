@@ -22,9 +22,11 @@ std::string draw(std::string_view title, double fraction) {
          "] " + std::to_string(percent) + " %";
 }
 
-// Spaces over what stands on the line, and back to its start.
+// Spaces over what stands on the line, also where the terminal itself put a ^C or two behind it,
+// and back to its start.
 std::string erase(std::size_t columns) {
-  std::string text(columns + 2, ' ');
+  constexpr std::size_t kEchoed = 4;
+  std::string text(columns + kEchoed + 2, ' ');
   text.front() = '\r';
   text.back() = '\r';
   return text;

@@ -180,7 +180,7 @@ TEST_F(SharedPrompts, WhatASplitModelReadIsNotAnothersThatDiffersInALaterFileOnl
                 fs::copy_options::overwrite_existing);
   EXPECT_NE(times_key(capabilities, model(target_)), key);
   const std::unique_ptr<Runtime> after = make(options);
-  EXPECT_NE(notes_of(*after).find("another model"), std::string::npos) << notes_of(*after);
+  EXPECT_NE(notes_of(*after).find("is of this model"), std::string::npos) << notes_of(*after);
   EXPECT_EQ((*after->run(request(common_ + "a")))->completion.cached_tokens, 0);
 }
 
@@ -200,7 +200,7 @@ TEST_F(SharedPrompts, AFileThatWasWrittenAgainReadsItsPromptsAgain) {
     EXPECT_EQ(times_key({}, model(target_)), key);
     EXPECT_NE(state_key(key, model(target_)), state);
     const std::unique_ptr<Runtime> after = make(options);
-    EXPECT_NE(notes_of(*after).find("another model"), std::string::npos) << notes_of(*after);
+    EXPECT_NE(notes_of(*after).find("is of this model"), std::string::npos) << notes_of(*after);
     EXPECT_EQ((*after->run(request(common_ + "a")))->completion.cached_tokens, 0);
   }
   EXPECT_EQ(state_key("", model("target")), "");

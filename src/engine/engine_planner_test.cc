@@ -222,7 +222,9 @@ TEST(Planner, CostsAreFoundOutWhereRequestsAlwaysOverlap) {
 }
 
 // Also where everything takes 1.7 times as long as when the costs were measured; these would say
-// 0.59. Where a wider pass takes less than a single token (the saw), the step's own time is said.
+// 0.59. Then plain passes seem quicker than they would be, by a sixth at most: widths that were not
+// measured are first compared with a level that is being learned. Where a wider pass takes less than
+// a single token (the saw), the step's own time is said.
 TEST(Planner, WhatPlainDecodingWouldHaveTakenFollowsTheMachine) {
   for (const PlanMachine& machine : plan_machines()) {
     for (const bool slow : {false, true}) {
@@ -237,7 +239,7 @@ TEST(Planner, WhatPlainDecodingWouldHaveTakenFollowsTheMachine) {
         const std::string where = machine.name + ", width " + std::to_string(width) +
                                   (slow ? ", slower" : ", as measured");
         EXPECT_LT(*said / plain, 1.02) << where;
-        EXPECT_GT(*said / plain, 0.97) << where;
+        EXPECT_GT(*said / plain, slow && width != 1 ? 0.84 : 0.97) << where;
       }
     }
   }

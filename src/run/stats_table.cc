@@ -62,6 +62,16 @@ std::string wrapped_row(const std::string& label, const std::string& value) {
 
 }  // namespace
 
+double plain_decoding_ms(const SpeculationStats& stats) {
+  const double passes = stats.enabled ? stats.plain_ms.value_or(0.0) : 0.0;
+  return passes > 0.0 ? passes + stats.sample_ms : 0.0;
+}
+
+std::string speed_up_text(double plain_ms, double ms) {
+  if (plain_ms <= 0.0 || ms <= 0.0) return "";
+  return "about " + fixed(plain_ms / ms, 2) + " times plain decoding";
+}
+
 std::string table_row(const std::string& label, const std::string& value) {
   std::string line = label;
   line.resize(kValues, ' ');
@@ -105,6 +115,8 @@ std::string stats_table(const Completion& c, const Exactness& exactness, const K
                         percent(static_cast<double>(s.accepted), static_cast<double>(s.drafted)) +
                         " of the drafted tokens");
   }
+  const std::string speed_up = speed_up_text(plain_decoding_ms(s), t.predicted_ms);
+  if (!speed_up.empty()) table += wrapped_row("speed-up", speed_up);
   table += wrapped_row("time", time_row(c));
   const Exactness held = exactness_of(s, exactness);
   table +=

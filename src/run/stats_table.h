@@ -1,4 +1,5 @@
 // The table that --stats prints, and what other tables and objects are made of, too.
+// Tested by stats_table_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,14 @@ namespace outrider {
 // `width` is the widest step asked for.
 std::string stats_table(const Completion& completion, const Exactness& exactness,
                         const KernelUse& kernels, std::int32_t width);
+
+// Against plain decoding: "about 1.52 times plain decoding". `plain_ms` is what that would have
+// taken (SpeculationStats), with what choosing the tokens takes either way; `ms` what this took.
+// Empty: not known.
+std::string speed_up_text(double plain_ms, double ms);
+
+// What plain decoding would have taken for that text; 0: not known, or it was plain decoding.
+double plain_decoding_ms(const SpeculationStats& stats);
 
 // One line of such a table.
 std::string table_row(const std::string& label, const std::string& value);

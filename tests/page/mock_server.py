@@ -27,7 +27,8 @@ DRAFTERS = ([[name, place] for place, name in enumerate(["draft-model", *LOOKUP,
             + [["eagle3", 0], ["dflash", 0]])
 RANGES = {"temp": {"min": 0}, "top_k": {"min": -1, "max": 2**31 - 1}, "top_p": {"min": 0, "max": 1},
           "min_p": {"min": 0, "max": 1}, "seed": {"min": -1, "max": 2**63 - 1},
-          "max_tokens": {"min": -1, "max": 2**31 - 1}, "width": {"min": 1, "max": 64}}
+          "max_tokens": {"min": -1, "max": 2**31 - 1}, "width": {"min": 1, "max": 64},
+          "repeat_penalty": {"min": 0.01}, "typical": {"min": 0, "max": 1}}
 SCRIPTS = {"/drafters.js": ("kDrafterPlaces", DRAFTERS), "/fields.js": ("kRanges", RANGES)}
 
 
@@ -66,6 +67,7 @@ class Mock:
         self.differ_at = None  # with speculation, the text differs from this token on
         self.health = None     # a progress: the server as a whole is loading, all else 503
         self.context = 8192    # tokens that a conversation may have
+        self.end_token = None  # who guessed it: a token without a text, at the end of answers
         self.times = {}        # of answers, in place of the true ones: predicted_ms, plain_ms
         self.hold_prompt = False  # answers wait in the midst of the prompt's progress until `go`
         self.requests = []
@@ -122,6 +124,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path == "/v1/models":
             if self.allowed():
                 self.send_json({"object": "list", "data": self.mock.models})
+        elif path == "/props":
+            if self.allowed():
+                self.send_json({"default_generation_settings": {"params": {
+                    "temperature": 0.800000011920929, "top_k": 40, "seed": 42, "typical_p": 1.0}}})
         elif path == "/outrider/speculation":
             if self.allowed():
                 self.send_json(self.speculation())
@@ -265,12 +271,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         cut = len(tokens) in (body.get("max_tokens"), self.mock.context - 30)
         times = {"predicted_ms": seconds * 1000, "plain_ms": 1000 * len(tokens) / self.mock.rate,
                  **self.mock.times}
-        self.chunk({}, "length" if cut else finish, tokens=[],
+        end = {"id": 2, "text": "<|im_end|>", "by": self.mock.end_token}
+        self.chunk({}, "length" if cut else finish, tokens=[end] if self.mock.end_token else [],
                    timings={"prompt_ms": 21.0, "prompt_per_second": 1200.0,
                             "predicted_ms": times["predicted_ms"], "first_token_ms": 24.0,
                             "predicted_per_second": len(tokens) / max(seconds, 1e-6)},
                    speculation={"enabled": bool(drafters), "rule": "coupled", "exactness": "exact",
-                                "reason": None, "steps": steps, "drafted": drafted,
+                                "reason": None if drafters else
+                                "the request asked for plain decoding", "steps": steps, "drafted": drafted,
                                 "accepted": accepted, "emitted": len(tokens),
                                 "tokens_per_step": len(tokens) / max(steps, 1),
                                 "acceptance_rate": accepted / drafted if drafted else None,

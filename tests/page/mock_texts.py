@@ -78,9 +78,22 @@ REASONING = "The user asks for a sum. 17 and 25 make 42. That was easy, so the a
 LONG = "\n\n".join(f"Paragraph {i} tells once more what the one before it told: that a text of "
                    "some length scrolls, and that its end stays in sight." for i in range(1, 40))
 
+HEBREW = """\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd, **Python**:
+
+- \u05d0\u05d7\u05d3
+- \u05e9\u05e0\u05d9\u05d9\u05dd
+
+```python
+print(1)
+```
+
+And English.
+"""
+
 # word of the prompt -> (reasoning, text)
 ANSWERS = {"merge": ("", CODE), "planets": ("", TABLE), "hostile": ("", HOSTILE),
-           "emoji": ("", EMOJI), "sum": (REASONING, "17 + 25 = **42**."), "long": ("", LONG)}
+           "emoji": ("", EMOJI), "sum": (REASONING, "17 + 25 = **42**."), "long": ("", LONG),
+           "hebrew": ("", HEBREW)}
 
 
 def answer_for(prompt):

@@ -26,6 +26,21 @@ class SideBySideTest(PageCase):
         self.assertEqual(panes.nth(0).locator(".pane-text").inner_text(),
                          panes.nth(1).locator(".pane-text").inner_text())
 
+    def test_the_texts_can_be_read_on_low_screens(self):
+        self.open()
+        self.page.click("#view-compare")
+        for width, height in ((844, 390), (320, 568), (1280, 800)):
+            self.page.set_viewport_size({"width": width, "height": height})
+            for pane in self.page.locator(".pane").all():
+                self.assertGreater(pane.bounding_box()["height"], 190, f"at {width} by {height}")
+            view = "document.querySelector('#compare-view')"
+            low = self.page.evaluate(f"{view}.scrollHeight > {view}.clientHeight")
+            self.assertEqual(low, height < 600)
+            if low:
+                self.page.evaluate(f"{view}.scrollTop = {view}.scrollHeight")
+                self.assertGreater(self.page.evaluate(f"{view}.scrollTop"), 0)
+            self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), width)
+
     @needs_mock
     def test_it_says_at_which_token_the_texts_part(self):
         self.mock.differ_at = 20
@@ -38,7 +53,7 @@ class SideBySideTest(PageCase):
         self.mock.hold_at = 10
         self.open()
         self.page.click("#view-compare")
-        self.page.select_option("#compare-order", "in turn")
+        self.assertEqual(self.page.input_value("#compare-order"), "in turn")  # what is exact comes first
         self.assertIn("measures better", self.text(".compare-order"))
         self.send("Explain")
         self.page.wait_for_selector(".pane .waiting:text('Waits for the other one')")
@@ -53,6 +68,7 @@ class SideBySideTest(PageCase):
         self.mock.hold_at = 20
         self.open()
         self.page.click("#view-compare")
+        self.page.select_option("#compare-order", "together")
         self.send("long")
         for pane in (0, 1):
             text = self.page.locator(".pane .markdown").nth(pane)
@@ -99,6 +115,33 @@ class SettingsTest(PageCase):
         self.assertIn("Ended at the limit", self.page.locator(".assistant").inner_text())
 
     @needs_mock
+    def test_what_the_server_decides_is_shown_in_the_empty_fields(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.page.wait_for_selector("#setting-temperature[placeholder='0.8']")
+        placeholder = lambda name: self.page.get_attribute(f"#setting-{name}", "placeholder")
+        self.assertEqual([placeholder(name) for name in ("top_k", "seed", "min_p", "typical_p")],
+                         ["40", "auto", "auto", "1"])
+
+    def test_further_fields_are_folded_checked_and_sent(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.assertFalse(self.page.locator("#setting-repeat_penalty").is_visible())
+        self.page.click(".more summary")
+        self.page.fill("#setting-repeat_penalty", "1.1")
+        self.page.fill("#setting-more", '{"min_p": ')
+        self.assertIn("No JSON", self.text("#setting-more-problem"))
+        self.page.fill("#setting-more", '{"stream": false}')
+        self.assertIn("“stream” is the page's own", self.text("#setting-more-problem"))
+        self.send("hello")
+        self.page.wait_for_selector(".toast:has-text('Not sent')")
+        self.assertEqual(self.bodies, [])
+        self.page.fill("#setting-more", '{"logit_bias": {"15": -1}}')
+        self.ask("hello")
+        self.assertEqual((self.bodies[0]["repeat_penalty"], self.bodies[0]["logit_bias"]),
+                         (1.1, {"15": -1}))
+
+    @needs_mock
     def test_speculation_can_be_switched_off_and_everything_put_back(self):
         self.open()
         self.page.click("#open-settings")
@@ -106,6 +149,7 @@ class SettingsTest(PageCase):
         answer = self.ask("hello")
         self.assertIs(self.bodies[0]["speculative"], False)
         self.assertEqual(answer.locator(".guess").count(), 0)
+        self.assertEqual(answer.locator(".note").count(), 0)  # no warning of what was asked for
         self.page.get_by_text("Back to the server's defaults").click()
         self.ask("hello")
         self.assertIs(self.bodies[1]["speculative"], True)
@@ -143,6 +187,26 @@ class PanelsTest(PageCase):
         for part in ("made for another tokenizer", "Not attached to this model.", "exact",
                      "8,192 tokens", "gemma-3-270m-it-q8_0.gguf beside it could guess, too"):
             self.assertIn(part, text)
+
+    @needs_mock
+    def test_a_drafter_that_never_guessed_does_not_seem_to(self):
+        self.open()
+        self.page.click("#open-models")
+        self.page.wait_for_selector(".card:has-text('ngram-cache') >> text=The planner has not used it so far.")
+        card = self.page.locator(".card:has(.swatch)", has_text="suffix")
+        self.assertIn("guessing", card.inner_text())
+        self.assertNotIn("not used", card.inner_text())
+
+    @needs_mock
+    def test_the_speed_panel_is_scrolled_by_keys_and_its_columns_have_names(self):
+        self.page.set_viewport_size({"width": 1280, "height": 400})
+        self.open()
+        self.page.click("#open-speed")
+        self.page.wait_for_selector("#panel-speed .numbers")
+        self.assertEqual(self.page.locator("#panel-speed th:empty").count(), 0)
+        self.page.focus("#panel-speed")
+        self.page.keyboard.press("End")
+        self.until(lambda: self.page.evaluate("document.querySelector('#panel-speed').scrollTop") > 0, "it scrolls")
 
     def test_the_speed_panel_draws_what_is_known(self):
         self.open()

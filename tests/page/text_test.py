@@ -105,6 +105,60 @@ class MarkdownTest(PageCase):
         self.assertEqual(shown.locator("blockquote em").inner_text(), "new ones")
         self.assertEqual(shown.locator("del").inner_text(), "nine")
 
+    def html(self, source):
+        """What the page makes of a source, without what says how it is laid out."""
+        return self.page.evaluate("""async (source) => {
+            const {MarkdownView} = await import('./markdown.js');
+            const {plainPainter} = await import('./painter.js');
+            const shown = document.createElement('div');
+            new MarkdownView(shown).update(source, plainPainter);
+            for (const node of shown.querySelectorAll('[dir], [tabindex]')) {
+              node.removeAttribute('dir');
+              node.removeAttribute('tabindex');
+            }
+            return shown.innerHTML;
+        }""", source)
+
+    def test_maths_stays_as_it_was_written(self):
+        self.open()
+        math = '<code class="math">{}</code>'.format
+        for source, shown in {
+                r"So \(a^2_1 * b_2\) is": "<p>So " + math(r"\(a^2_1 * b_2\)") + " is</p>",
+                r"Both $x_1$ and $$y_1$$.": "<p>Both " + math("$x_1$") + " and " + math("$$y_1$$") + ".</p>",
+                "It costs $5, or $10 with *tax*.": "<p>It costs $5, or $10 with <em>tax</em>.</p>",
+                r"An \(open one": "<p>An (open one</p>"}.items():
+            self.assertEqual(self.html(source), shown)
+        for source in ("\\[\n- a^2_1\n= *b*\n\\]", "$$\n\\frac{a_1}{b_1}\n$$", "\\[ x_1 * y_1 \\]"):
+            shown = self.html(f"So:\n{source}\nand *on*")
+            self.assertEqual(shown, '<p>So:</p><pre class="math"><span class="part">' + source +
+                             "</span></pre><p>and <em>on</em></p>")
+
+    def test_forms_that_models_write_become_their_elements(self):
+        self.open()
+        for source, shown in {
+                "Title\n===\nText": "<h2>Title</h2><p>Text</p>",
+                "Two\nlines\n---": "<h3>Two\nlines</h3>",
+                "&lt;b&gt; &amp; &#8364; &unknown;": "<p>&lt;b&gt; &amp; € &amp;unknown;</p>",
+                "`&lt;`": "<p><code>&amp;lt;</code></p>"}.items():
+            self.assertEqual(self.html(source), shown)
+        self.assertIn("<td class=\"align-left\">1<br>2</td>",
+                      self.html("| a | b |\n|---|---|\n| 1<br>2 | 3<br/>4 |"))
+        tasks = self.html("- [x] done\n- [ ] not [x] yet\n- [no]")
+        self.assertEqual(tasks.count("<input"), 2)
+        self.assertEqual(tasks.count('checked=""'), 1)
+        self.assertIn("not [x] yet", tasks)
+        self.assertIn("<li>[no]</li>", tasks)
+
+    @needs_mock
+    def test_text_from_right_to_left_is_laid_out_so(self):
+        self.open()
+        answer = self.ask("\u05e9\u05dc\u05d5\u05dd hebrew")
+        direction = "(node) => getComputedStyle(node).direction"
+        self.assertEqual(self.page.locator(".bubble").evaluate(direction), "rtl")
+        for selector, wanted in {"p >> nth=0": "rtl", "ul": "rtl", "figure.code": "ltr",
+                                 "p >> nth=1": "ltr"}.items():
+            self.assertEqual(answer.locator(f".markdown > {selector}").evaluate(direction), wanted)
+
     @needs_mock
     def test_code_is_shown_as_written_and_copied_whole(self):
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -187,6 +241,22 @@ class MarkdownTest(PageCase):
 
 
 class AnswerTest(PageCase):
+    @needs_mock
+    def test_the_legend_counts_what_is_seen(self):
+        self.mock.end_token = "mtp"
+        self.open()
+        self.assertNotIn("mtp", self.ask("Explain").locator(".legend").inner_text())
+
+    def test_coloured_words_stand_on_the_line_of_their_neighbours(self):
+        self.open()
+        padding = self.page.evaluate("""() => {
+            const word = document.createElement('span');
+            word.className = 'guess';
+            document.body.append(word);
+            return getComputedStyle(word).paddingTop;
+        }""")
+        self.assertRegex(padding, r"^\d+px$", "what is no whole pixel shifts the word")
+
     def test_a_piece_of_text_is_given_to_the_tokens_it_came_from(self):
         self.open()
         failed = self.page.evaluate("""async () => {

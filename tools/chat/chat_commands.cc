@@ -17,7 +17,8 @@ namespace {
 using Argument = const std::string&;
 
 Status show_help(ChatState& chat, Argument /*argument*/) {
-  std::fputs((command_help() + chat.color_help() + "\n").c_str(), stderr);
+  const std::string colors = wrap(chat.color_help(), 0, help_width(STDERR_FILENO));
+  std::fputs((command_help() + colors + "\n").c_str(), stderr);
   return Status();
 }
 
@@ -46,7 +47,7 @@ constexpr SlashCommand kCommands[] = {
      [](ChatState& chat, Argument) { return chat.retry(); }},
     {"clear", "", false, "forget the conversation, but the system message",
      [](ChatState& chat, Argument) { return chat.clear(); }},
-    {"exit", "", false, "end (also Ctrl-D)", end},
+    {"exit", "", false, "end (also /quit, Ctrl-D)", end},
 };
 
 constexpr const char* kKeys =
@@ -77,7 +78,8 @@ std::span<const SlashCommand> slash_commands() { return kCommands; }
 Status do_command(ChatState& chat, std::string_view line) {
   line.remove_prefix(1);
   const std::size_t blank = std::min(line.find_first_of(" \t"), line.size());
-  const std::string name(line.substr(0, blank));
+  std::string name(line.substr(0, blank));
+  if (name == "quit") name = "exit";  // as other programs call it
   const std::string argument = trimmed(line.substr(blank));
   for (const SlashCommand& command : kCommands) {
     if (command.name != name) continue;

@@ -4,11 +4,12 @@
 
 #include <cstdio>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/one_line.h"
 #include "base/utf8.h"
-#include "draft/drafter_table.h"
 #include "input/prompt_file.h"
 #include "tools/answer_text.h"
 #include "tools/chat/chat_settings.h"
@@ -142,7 +143,13 @@ std::string ChatState::color_help() const {
   if (!use_color(parts_.answer.color)) {
     return "Started with --color, answers show by their colours who guessed each token.";
   }
-  return "Colours of guessed tokens: " + color_legend(kDrafterNames) +
+  const std::vector<DrafterStatus> drafters = parts_.local.runtime().status().drafters;
+  std::vector<std::string_view> names;  // of those that are there
+  for (const DrafterStatus& drafter : drafters) {
+    if (drafter.attached) names.push_back(drafter.name);
+  }
+  if (names.empty()) return "No token is guessed here: there is no drafter.";
+  return "Colours of guessed tokens: " + color_legend(names) +
          "; what the model itself had to say has none.";
 }
 

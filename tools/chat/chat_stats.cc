@@ -15,6 +15,12 @@ std::string accepted_text(std::int64_t accepted, std::int64_t drafted) {
          percent(as_double(accepted), as_double(drafted)) + " of the drafted tokens";
 }
 
+std::string drafter_text(const DrafterStats& drafter) {
+  if (drafter.drafted > 0) return accepted_text(drafter.accepted, drafter.drafted);
+  return drafter.calls > 0 ? "none of its guesses were sent to the target"
+                           : "not used: the planner chose to go without it";
+}
+
 }  // namespace
 
 void ChatStats::add(const Completion& completion) {
@@ -25,6 +31,10 @@ void ChatStats::add(const Completion& completion) {
   cached_ += completion.cached_tokens;
   timed_tokens_ += completion.timings.predicted_after_first;
   predicted_ms_ += completion.timings.predicted_ms;
+  if (const double plain_ms = plain_decoding_ms(s); plain_ms > 0.0) {
+    plain_ms_ += plain_ms;
+    against_ms_ += completion.timings.predicted_ms;
+  }
   steps_ += s.steps;
   emitted_ += s.emitted;
   drafted_ += s.drafted;
@@ -58,13 +68,15 @@ std::string ChatStats::table() const {
                                fixed(as_double(emitted_) / as_double(steps_), 2) + " tokens each");
   }
   if (drafted_ > 0) table += table_row("accepted", accepted_text(accepted_, drafted_));
+  const std::string speed_up = speed_up_text(plain_ms_, against_ms_);
+  if (!speed_up.empty()) table += table_row("speed-up", speed_up);
   return table + drafter_rows(drafters_);
 }
 
 std::string drafter_rows(const std::vector<DrafterStats>& drafters) {
   std::string rows;
   for (const DrafterStats& drafter : drafters) {
-    rows += table_row("  " + drafter.name, accepted_text(drafter.accepted, drafter.drafted));
+    rows += table_row("  " + drafter.name, drafter_text(drafter));
   }
   return rows;
 }

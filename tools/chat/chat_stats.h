@@ -26,6 +26,8 @@ class ChatStats {
   std::int64_t prompt_ = 0;
   std::int64_t timed_tokens_ = 0;  // said during predicted_ms_
   double predicted_ms_ = 0.0;
+  double plain_ms_ = 0.0;    // what plain decoding would have taken,
+  double against_ms_ = 0.0;  // where those answers that it is known of took so long
   std::int64_t steps_ = 0;
   std::int64_t emitted_ = 0;
   std::int64_t drafted_ = 0;

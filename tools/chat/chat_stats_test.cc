@@ -36,6 +36,29 @@ TEST(ChatStats, AnswersAreAddedUpByDrafter) {
             "  recycle     1/2 = 50.0 % of the drafted tokens\n");
 }
 
+TEST(ChatStats, TheSpeedUpIsThatOfTheAnswersItIsKnownOf) {
+  ChatStats stats;
+  stats.add(answer(4, 1, "suffix"));  // plain decoding
+  EXPECT_EQ(stats.table().find("speed-up"), std::string::npos) << stats.table();
+  Completion fast = answer(4, 3, "suffix");
+  fast.speculation.enabled = true;
+  fast.speculation.plain_ms = 140.0;
+  fast.speculation.sample_ms = 10.0;
+  stats.add(fast);
+  Completion unknown = fast;
+  unknown.speculation.plain_ms.reset();
+  stats.add(unknown);
+  EXPECT_NE(stats.table().find("\nspeed-up      about 1.50 times plain decoding\n"),
+            std::string::npos)
+      << stats.table();
+}
+
+TEST(ChatStats, ADrafterThatWasNotUsedSaysSo) {
+  EXPECT_EQ(drafter_rows({{.name = "draft-model"}, {.name = "suffix", .calls = 3}}),
+            "  draft-model not used: the planner chose to go without it\n"
+            "  suffix      none of its guesses were sent to the target\n");
+}
+
 TEST(ChatStats, WithoutAnswersThereAreNoRates) {
   EXPECT_EQ(ChatStats().table(),
             "answers       0\nprompts       0 tokens, - of them read before\n"

@@ -52,6 +52,16 @@ namespace {
 
 constexpr int kHistoryLength = 1000;
 constexpr char kQuote = 'V' & 0x1F;  // Ctrl-V, libedit's ed-quoted-insert
+// The symbol for a tab stands for it while a line is edited. libedit loses count of the rows where
+// a line with a tab follows another: it shows them twice, with empty ones between.
+constexpr std::string_view kTab = "\xE2\x90\x89";
+
+std::string with_replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
 
 // libedit shows and counts characters by the locale. False where there is none for UTF-8.
 bool set_utf8_locale() {
@@ -73,7 +83,7 @@ History* load_history(const std::string& file) {
 
 void enter(History* to, const std::string& message) {
   HistEvent event;
-  history(to, &event, H_ENTER, message.c_str());
+  history(to, &event, H_ENTER, with_replaced(message, "\t", kTab).c_str());
 }
 
 // All of it as libedit writes it. Empty: it could not. Through a file without a name, since libedit
@@ -134,7 +144,7 @@ class EditedLines : public LineSource {
   TerminalModes modes_;                 // before the editor changes them
   std::atomic<bool> continued_{false};  // since the last redraw()
   InputBytes bytes_{STDIN_FILENO};
-  PasteDecoder pastes_{kQuote};
+  PasteDecoder pastes_{kQuote, kTab};
   std::string keys_;  // not yet given to the editor
   InputBytes::Kind last_ = InputBytes::Kind::kBytes;
   bool had_text_ = false;
@@ -270,7 +280,7 @@ EditedLines::Kind EditedLines::next(const std::string& prompt, std::string& line
   const char* const text = el_gets(editor_, &count);
   if (last_ == InputBytes::Kind::kInterrupted) return Kind::kInterrupted;
   if (text == nullptr || count <= 0) return Kind::kEnd;  // Ctrl-D, or the terminal is gone
-  line.assign(text);
+  line = with_replaced(text, kTab, "\t");
   if (!line.empty() && line.back() == '\n') line.pop_back();
   return Kind::kLine;
 }
@@ -278,7 +288,7 @@ EditedLines::Kind EditedLines::next(const std::string& prompt, std::string& line
 void EditedLines::resume() {
   bytes_.resume();
   keys_.clear();
-  pastes_ = PasteDecoder(kQuote);
+  pastes_ = PasteDecoder(kQuote, kTab);
 }
 
 void EditedLines::remember(const std::string& message) {

@@ -13,6 +13,11 @@ export class Aligner {
     this.#waiting.push(...list);
   }
 
+  /** Those whose text has not come. */
+  get waiting() {
+    return this.#waiting;
+  }
+
   /** [[by, length], ...] for all of `text`, in order. */
   text(text) {
     const pieces = [];
@@ -75,8 +80,8 @@ function addToCall(calls, {index, id, function: given}) {
 /** A message of the assistant before anything has come. All of it can be kept as JSON. */
 export function newMessage(model) {
   return {role: "assistant", model, content: "", spans: [], reasoning: "", reasoningSpans: [],
-    toolCalls: [], counts: {}, finish: null, error: null, code: null, timings: null, speculation: null,
-    usage: null, context: null};
+    toolCalls: [], counts: {}, unseen: {}, finish: null, error: null, code: null, timings: null,
+    speculation: null, usage: null, context: null};
 }
 
 const kLeastTime = 200;  // milliseconds that say something of a speed
@@ -111,7 +116,10 @@ export class Answer {
       addPieces(message.spans, this.#aligner.text(delta.content));
     }
     for (const call of delta?.tool_calls ?? []) addToCall(message.toolCalls, call);
-    if (choice?.finish_reason) message.finish = choice.finish_reason;
+    if (choice?.finish_reason) {
+      message.finish = choice.finish_reason;
+      this.#countUnseen();
+    }
     if (chunk.timings) message.timings = chunk.timings;
     if (chunk.speculation) {
       if (choice?.finish_reason || message.finish) message.speculation = chunk.speculation;
@@ -133,6 +141,15 @@ export class Answer {
       this.#firstTokens = tokens.length;
     }
     this.#lastAt = now;
+  }
+
+  // Those whose text has not come by the end of the answer have none that is shown: what ends a turn,
+  // what a stop string took. A call of a tool is shown otherwise.
+  #countUnseen() {
+    const message = this.message;
+    if (message.toolCalls.length > 0) return;
+    message.unseen = {};
+    for (const {by} of this.#aligner.waiting) message.unseen[by] = (message.unseen[by] ?? 0) + 1;
   }
 
   get begun() {
@@ -201,6 +218,11 @@ export function figuresOf(message) {
     speedupSoFar: null,
   };
   return figures;
+}
+
+/** Of a message: {name: tokens} that are seen in its text. */
+export function seenCounts({counts = {}, unseen = {}}) {
+  return Object.fromEntries(Object.entries(counts).map(([by, n]) => [by, n - (unseen[by] ?? 0)]));
 }
 
 /** Where two lists of token ids part: the index, or -1 if one begins with all of the other. */

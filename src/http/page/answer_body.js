@@ -16,7 +16,7 @@ export class AnswerBody {
   constructor(message) {
     this.message = message;
     this.summary = el("summary", {on: {click: () => this.#drawReasoning()}});  // about to unfold
-    this.reasoning = el("div", {class: "reasoning-text"});
+    this.reasoning = el("div", {class: "reasoning-text", dir: "auto"});
     this.details = el("details", {class: "reasoning", hidden: true}, this.summary, this.reasoning);
     this.waiting = el("p", {class: "waiting", hidden: true});
     this.text = el("div", {class: "markdown"});

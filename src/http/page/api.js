@@ -120,6 +120,12 @@ export function speculationOf(model) {
   return getJson(`outrider/speculation?model=${encodeURIComponent(model)}`);
 }
 
+/** What the model's answers are sampled with where a request does not say: {temperature, ...}. */
+export async function defaultsOf(model) {
+  const props = await getJson(`props?model=${encodeURIComponent(model)}`);
+  return props.default_generation_settings?.params ?? {};
+}
+
 /** A method of `outrider rpc`. */
 export async function rpc(model, method, params = {}) {
   const response = await postJson(`rpc?model=${encodeURIComponent(model)}`,

@@ -1,7 +1,7 @@
 // Side by side: one prompt, answered with speculation off and on, with both speeds and whether the
 // texts are the same, token for token.
 
-import {Answer, firstDifference, newMessage, plainSpeeds} from "./answer.js";
+import {Answer, firstDifference, newMessage, plainSpeeds, seenCounts} from "./answer.js";
 import {AnswerBody} from "./answer_body.js";
 import {askAgain, chat} from "./api.js";
 import {waitingFor} from "./chat.js";
@@ -69,7 +69,7 @@ class Pane {
     this.figures.replaceChildren(...figureItems(figures));
     this.foot.replaceChildren(...[
       this.message.error ? el("p", {class: "problem", role: "alert"}, this.message.error) : null,
-      this.speculation && settings.get("colours") ? sharesBar(this.message.counts) : null,
+      this.speculation && settings.get("colours") ? sharesBar(seenCounts(this.message)) : null,
       this.speculation && whyOff(this.message.speculation)
         ? el("p", {class: "note"}, whyOff(this.message.speculation)) : null].filter(Boolean));
     // Behind the foot, which takes room from the text when it grows.

@@ -34,8 +34,12 @@ export function figureItems(figures, {tokens = true} = {}) {
   return list;
 }
 
+// What the server says where the request wanted none (src/serve/job.cc): no cause to warn of.
+const kAskedFor = ["the request asked for plain decoding", "width=1 is plain decoding"];
+
 /** Why there was no speculation, when it was wanted; else null. */
 export function whyOff(speculation) {
   if (!speculation || speculation.enabled || !speculation.reason) return null;
+  if (kAskedFor.includes(speculation.reason)) return null;
   return `No speculation: ${speculation.reason}`;
 }

@@ -1,21 +1,29 @@
 // Markdown's blocks, as far as language models write them: paragraphs, headings, lists, quotes,
-// code, tables, rules. Out comes a tree; nothing here touches the document, and HTML is text.
+// code, maths, tables, rules. Out comes a tree; nothing here touches the document, and HTML is text.
+//
+// A block depends on its own lines and the two behind them at most, so a text that grows needs to be
+// read anew from its last blocks on only (`settled`). That is why maths is begun by its first line
+// alone, whether it ends or not.
 //
 // A line is {text, at}: at is where text begins in the source. So every character that is shown can
 // be traced to its place there, which is how tokens keep their colours in formatted text.
 
 const kFence = /^( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)$/;
 const kHeading = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
+const kUnderline = /^ {0,3}(=+|-{2,})[ \t]*$/;  // of the paragraph above it, which is a heading then
+const kMath = /^ {0,3}(\\\[|\$\$)(.*)$/;
+const kMathEnds = {"\\[": "\\]", "$$": "$$"};
+const kTask = /^\[([ xX])\] +/;
 const kRule = /^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const kQuote = /^ {0,3}> ?/;
 const kItem = /^( *)([-*+]|\d{1,9}[.)])( +|$)/;
 const kDelimiterCell = /^[ \t]*:?-+:?[ \t]*$/;
 const kMaxDepth = 8;  // lists in quotes in lists: deeper ones are paragraphs
 
-function linesOf(source) {
+function linesOf(source, from = 0) {
   const lines = [];
-  let at = 0;
-  for (const text of source.split("\n")) {
+  let at = from;
+  for (const text of source.slice(from).split("\n")) {
     lines.push({text, at});
     at += text.length + 1;
   }
@@ -53,10 +61,21 @@ function isTableStart(line, next) {
     delimiters.every((cell) => kDelimiterCell.test(cell.text));
 }
 
+// Of a line that begins a formula: what ends it, and whether it is on this line. Null for others,
+// and where more follows: then it is a part of a paragraph.
+function mathOf(line) {
+  const [, mark, rest] = kMath.exec(line.text) ?? [];
+  if (!mark) return null;
+  const end = kMathEnds[mark];
+  const at = rest.indexOf(end);
+  if (at >= 0 && !/^[\s.,;:]*$/.test(rest.slice(at + end.length))) return null;
+  return {end, whole: at >= 0};
+}
+
 function startsBlock(line) {
   const item = kItem.exec(line.text);
   return kFence.test(line.text) || kHeading.test(line.text) || kRule.test(line.text) ||
-    kQuote.test(line.text) || (item && item[1].length < 4 && item[3] !== "");
+    kQuote.test(line.text) || mathOf(line) || (item && item[1].length < 4 && item[3] !== "");
 }
 
 class Parser {
@@ -104,6 +123,8 @@ class Parser {
       const item = kItem.exec(text);
       if (item && item[1].length < 4) return this.#list();
     }
+    const math = mathOf(line);
+    if (math) return this.#math(math);
     if (isTableStart(line, this.lines[this.i + 1])) return this.#table();
     if (/^(?: {4}|\t)/.test(text)) return this.#indentedCode();
     return this.#paragraph();
@@ -111,16 +132,33 @@ class Parser {
 
   #fence() {
     const [, indent, mark, info] = kFence.exec(this.lines[this.i++].text);
-    const lines = [];
-    let closed = false;
-    while (this.i < this.lines.length && !closed) {
+    const block = {kind: "code", language: info.trim().split(/\s+/)[0], lines: [], closed: false,
+      mark, indent: indent.length};
+    this.fenceOn(block);
+    return block;
+  }
+
+  /** The lines of `block`, whose end has not come. */
+  fenceOn(block) {
+    const {mark} = block;
+    while (this.i < this.lines.length && !block.closed) {
       const line = this.lines[this.i++];
       const end = line.text.trim();
-      closed = end.length >= mark.length && end === mark[0].repeat(end.length) &&
+      block.closed = end.length >= mark.length && end === mark[0].repeat(end.length) &&
         indentOf(line) < 4;
-      if (!closed) lines.push(cut(line, Math.min(indentOf(line), indent.length)));
+      if (!block.closed) block.lines.push(cut(line, Math.min(indentOf(line), block.indent)));
     }
-    return {kind: "code", language: info.trim().split(/\s+/)[0], lines, closed};
+  }
+
+  // Up to its end or a blank line, which no formula has.
+  #math({end, whole}) {
+    const lines = [this.lines[this.i++]];
+    while (!whole && this.i < this.lines.length && !isBlank(this.lines[this.i])) {
+      const line = this.lines[this.i++];
+      whole = line.text.includes(end);
+      lines.push(line);
+    }
+    return {kind: "math", lines: lines.map((line) => cut(line, Math.min(indentOf(line), 3)))};
   }
 
   #indentedCode() {
@@ -132,7 +170,7 @@ class Parser {
       lines.push(cut(line, indent ? indent[0].length : line.text.length));
     }
     for (; isBlank(lines.at(-1)); --this.i) lines.pop();
-    return {kind: "code", language: "", lines, closed: true};
+    return {kind: "code", language: "", lines};
   }
 
   #quote() {
@@ -154,7 +192,12 @@ class Parser {
       const mark = kItem.exec(line.text);
       // Four spaces and more behind the mark are code in the item.
       const content = mark[1].length + mark[2].length + (mark[3].length > 4 ? 1 : mark[3].length);
-      items.push(new Parser(this.#item(line, content, base.length), this.depth + 1).blocks());
+      const lines = this.#item(line, content, base.length);
+      const end = lines.at(-1).at + lines.at(-1).text.length;
+      const task = kTask.exec(lines[0].text);
+      if (task) lines[0] = cut(lines[0], task[0].length);
+      items.push({done: task && task[1] !== " ", start: line.at, end,
+        blocks: new Parser(lines, this.depth + 1).blocks()});
       const next = this.lines[this.i] && kItem.exec(this.lines[this.i].text);
       more = next && next[1].length < base.length + 2 && (next[2].length > 1) === ordered &&
         !kRule.test(this.lines[this.i].text);
@@ -169,7 +212,9 @@ class Parser {
     for (; this.i < this.lines.length; ++this.i) {
       const line = this.lines[this.i];
       if (isBlank(line)) {
-        const next = this.lines.slice(this.i + 1).find((later) => !isBlank(later));
+        let later = this.i + 1;
+        while (later < this.lines.length && isBlank(this.lines[later])) ++later;
+        const next = this.lines[later];
         if (!next || (indentOf(next) < base + 2)) {
           // The item ends; the blank lines between it and a next item belong to neither.
           if (next && kItem.test(next.text)) {
@@ -206,18 +251,52 @@ class Parser {
 
   #paragraph() {
     const lines = [this.lines[this.i++]];
-    for (; this.i < this.lines.length; ++this.i) {
+    let underline = null;
+    for (; this.i < this.lines.length && !underline; ++this.i) {
       const line = this.lines[this.i];
+      underline = kUnderline.exec(line.text);
+      if (underline) continue;
       if (isBlank(line) || startsBlock(line)) break;
       if (isTableStart(line, this.lines[this.i + 1])) break;
       lines.push(cut(line, indentOf(line)));
     }
-    return {kind: "paragraph", lines: lines.map((line, i) => i === 0 ? cut(line, indentOf(line))
-      : line)};
+    lines[0] = cut(lines[0], indentOf(lines[0]));
+    return underline ? {kind: "heading", level: underline[1][0] === "=" ? 1 : 2, lines}
+      : {kind: "paragraph", lines};
   }
 }
 
-/** The blocks of `source`, each with the range [start, end) that it was made of. */
-export function parseBlocks(source) {
-  return new Parser(linesOf(source), 0).blocks();
+/**
+ * The blocks of `source`, each with the range [start, end) that it was made of. `from`: where a block
+ * begins, to have those from there on.
+ */
+export function parseBlocks(source, from = 0) {
+  return new Parser(linesOf(source, from), 0).blocks();
+}
+
+/** Whether `block`, the last one of a text, is code whose end has not come. */
+export function isOpenFence(block) {
+  return block.closed === false && block.lines.length > 0;
+}
+
+/**
+ * To an open fence, which was the last block of a text, the lines that `source` has more are added. It
+ * takes time by what is new only. Returns what comes behind it.
+ */
+export function growFence(block, source) {
+  const last = block.lines.pop();  // it may have gone on
+  const parser = new Parser(linesOf(source, source.lastIndexOf("\n", last.at - 1) + 1), 0);
+  parser.fenceOn(block);
+  const end = parser.lines[parser.i - 1];
+  block.end = end.at + end.text.length;
+  return parser.blocks();
+}
+
+/** Whether nothing that may follow `source` can change `block` any more; `next` is the one behind it. */
+export function settled(block, next, source) {
+  if (["heading", "rule"].includes(block.kind) || block.closed) return true;
+  // A blank line, and behind it one that is neither indented nor an item: lists end there, too.
+  if (/^\s*?\n[ \t]*\n[^\s\-*+\d]/.test(source.slice(block.end, next.start + 1))) return true;
+  const line = source.indexOf("\n", next.start);
+  return line >= 0 && source.includes("\n", line + 1);
 }

@@ -1,13 +1,25 @@
-// Markdown inside a paragraph: code, emphasis, links, escapes. A piece of text comes in with the
-// place of each of its characters in the source; a tree of nodes comes out that refers to it:
-//   {kind: "text", from, to} | {kind: "code", from, to} | {kind: "break"}
-//   {kind: "strong" | "em" | "del", nodes} | {kind: "link", url, nodes}
+// Markdown inside a paragraph: code, maths, emphasis, links, escapes. A piece of text comes in with
+// the place of each of its characters in the source; a tree of nodes comes out that refers to it:
+//   {kind: "text" | "code" | "math", from, to} | {kind: "entity", from, to, text} | {kind: "break"}
+//   {kind: "strong" | "em" | "del", from, nodes} | {kind: "link", from, url, nodes}
+// Of HTML there are entities and <br>, which models write into cells of tables; the rest is text.
+// Maths stays as it was written, marks and all: what \ and _ mean in it is not markdown's.
 // Linear in the text but for what the limits below bound, so no answer can make the page hang.
 
 const kMaxOpen = 16;     // emphases in each other
 const kMaxNested = 4;    // links' texts in each other
 const kLink = /!?\[((?:[^[\]\\]|\\.|\[[^[\]]{0,200}\]){0,600})\]\([ \t]*<?([^\s()<>]{0,2000}(?:\([^\s()]{0,200}\)[^\s()<>]{0,200}){0,4})>?(?:[ \t]+"[^"]{0,200}")?[ \t]*\)/y;
 const kBareUrl = /https?:\/\/[^\s<>"`]{1,2000}/y;
+const kSpecial = /[\\`!\[\n*_~$&<]|https?:/g;  // where something other than text may begin
+const kBreak = /<br[ \t]*\/?>/iy;
+const kEntity = /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([A-Za-z]{2,8}));/y;
+const kEntities = {amp: "&", lt: "<", gt: ">", quot: "\"", apos: "'", nbsp: "\u00A0", copy: "©", reg: "®",
+  trade: "™", hellip: "…", mdash: "—", ndash: "–", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”",
+  laquo: "«", raquo: "»", bull: "•", middot: "·", times: "×", divide: "÷", plusmn: "±", deg: "°",
+  euro: "€", pound: "£", sect: "§", larr: "←", uarr: "↑", rarr: "→", darr: "↓", le: "≤", ge: "≥",
+  ne: "≠", infin: "∞", frac12: "½", sup2: "²", micro: "µ"};
+// $x$, but no sum of money: nothing blank inside of the marks, no digit or letter behind them.
+const kDollars = /\$(?![\s$])(?:[^$\\\n]|\\.){0,300}?(?<!\s)\$(?![\p{L}\p{N}$])/uy;
 const kPunctuation = /[!-/:-@[-`{-~]/;
 const kWord = /[\p{L}\p{N}]/u;
 
@@ -27,13 +39,17 @@ class Inline {
     this.frames = [{nodes: []}];   // what is open, outermost first
     this.literal = from;           // where the text not yet taken begins
     this.noCode = new Set();       // lengths of ` runs that have no end from here on
+    this.noMath = new Set();       // ends of formulas that do not come any more
     this.at = from;
   }
 
   parse() {
     while (this.at < this.to) {
-      const step = this.#special();
-      if (step === 0) ++this.at;
+      kSpecial.lastIndex = this.at;
+      const found = kSpecial.exec(this.text);
+      if (!found || found.index >= this.to) break;
+      this.at = found.index;
+      if (this.#special() === 0) ++this.at;
     }
     this.#flush(this.to);
     while (this.frames.length > 1) this.#giveUp();
@@ -45,6 +61,9 @@ class Inline {
     const char = this.text[this.at];
     switch (char) {
       case "\\": return this.#escape();
+      case "$": return this.#dollars();
+      case "&": return this.#entity();
+      case "<": return this.#htmlBreak();
       case "`": return this.#code();
       case "!":
       case "[": return this.#link();
@@ -75,9 +94,55 @@ class Inline {
   #escape() {
     if (this.at + 1 >= this.to || !kPunctuation.test(this.text[this.at + 1])) return 0;
     const next = this.at + 1;
+    const end = {"(": "\\)", "[": "\\]"}[this.text[next]];
+    if (end && this.#math(end)) return 1;
     this.#take(null, next);
     this.at = next + 1;  // the character itself is text
     return 1;
+  }
+
+  // A formula whose marks have two characters; false where it does not end.
+  #math(mark) {
+    if (this.noMath.has(mark)) return false;
+    const inside = this.at + 2;
+    const end = this.text.indexOf(mark, inside);
+    if (end < 0 || end + 2 > this.to) {
+      this.noMath.add(mark);
+      return false;
+    }
+    if (this.text.slice(inside, end).trim() === "") return false;
+    this.#take({kind: "math", from: this.at, to: end + 2}, end + 2);
+    return true;
+  }
+
+  #dollars() {
+    if (this.text[this.at + 1] === "$" && this.#math("$$")) return 1;
+    if (this.at > this.from && /[\p{L}\p{N}$]/u.test(this.text[this.at - 1])) return 0;
+    kDollars.lastIndex = this.at;
+    const match = kDollars.exec(this.text);
+    if (!match || kDollars.lastIndex > this.to) return 0;
+    if (/^\$\d/.test(match[0]) && !/[\\^_={}]/.test(match[0])) return 0;  // $5, US$
+    const end = this.at + match[0].length;
+    return this.#take({kind: "math", from: this.at, to: end}, end);
+  }
+
+  #entity() {
+    kEntity.lastIndex = this.at;
+    const match = kEntity.exec(this.text);
+    if (!match || kEntity.lastIndex > this.to) return 0;
+    const [written, decimal, hex, name] = match;
+    const code = decimal ? parseInt(decimal, 10) : hex ? parseInt(hex, 16) : 0;
+    const known = code >= 32 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+    const text = name ? kEntities[name] : known ? String.fromCodePoint(code) : undefined;
+    if (text === undefined || (name && !Object.hasOwn(kEntities, name))) return 0;
+    const end = this.at + written.length;
+    return this.#take({kind: "entity", from: this.at, to: end, text}, end);
+  }
+
+  #htmlBreak() {
+    kBreak.lastIndex = this.at;
+    if (!kBreak.test(this.text) || kBreak.lastIndex > this.to) return 0;
+    return this.#take({kind: "break"}, kBreak.lastIndex);
   }
 
   #code() {
@@ -112,7 +177,7 @@ class Inline {
     const inside = this.at + match[0].indexOf("[") + 1;
     const end = this.at + match[0].length;
     const nodes = new Inline(this.text, inside, inside + match[1].length, kMaxNested).parse();
-    return this.#take({kind: "link", url, nodes}, end);
+    return this.#take({kind: "link", from: this.at, url, nodes}, end);
   }
 
   #bareUrl() {
@@ -126,7 +191,8 @@ class Inline {
     const url = safeUrl(written);
     if (!url) return 0;
     const end = this.at + written.length;
-    return this.#take({kind: "link", url, nodes: [{kind: "text", from: this.at, to: end}]}, end);
+    return this.#take({kind: "link", from: this.at, url,
+      nodes: [{kind: "text", from: this.at, to: end}]}, end);
   }
 
   #lineEnd() {
@@ -158,8 +224,8 @@ class Inline {
       const open = canClose ? this.#openFrame(char, left) : -1;
       if (open > 0) {
         while (this.frames.length - 1 > open) this.#giveUp();
-        const {kind, length, nodes} = this.frames.pop();
-        this.frames.at(-1).nodes.push({kind, nodes});
+        const {kind, from, length, nodes} = this.frames.pop();
+        this.frames.at(-1).nodes.push({kind, from, nodes});
         left -= length;
         this.literal += length;
       } else if (canOpen && this.frames.length <= kMaxOpen) {

@@ -1,7 +1,7 @@
 // One message of a conversation on the page, with what can be done with it.
 
 import {AnswerBody} from "./answer_body.js";
-import {figuresOf} from "./answer.js";
+import {figuresOf, seenCounts} from "./answer.js";
 import {copyFrom, el, icon, iconButton} from "./dom.js";
 import {figureItems, whyOff} from "./figures.js";
 import {count} from "./format.js";
@@ -44,7 +44,7 @@ export class UserView {
 
   #show() {
     this.node.replaceChildren(...[
-      el("div", {class: "bubble"}, this.message.content),
+      el("div", {class: "bubble", dir: "auto"}, this.message.content),
       versionSwitch(this.message, this.onVersion),
       el("div", {class: "actions"},
         iconButton("edit", "Edit and send again", () => this.#edit()),
@@ -111,7 +111,7 @@ export class AssistantView {
 
   #shares() {
     const guessed = Object.keys(this.message.counts ?? {}).some((by) => by !== "target");
-    return settings.get("colours") && guessed ? sharesBar(this.message.counts) : null;
+    return settings.get("colours") && guessed ? sharesBar(seenCounts(this.message)) : null;
   }
 
   #showShares() {

@@ -79,7 +79,9 @@ function whyOff(drafter) {
     ? "No draft model was given (-d)." : "Not attached to this model.");
 }
 
-function drafterItem(drafter) {
+// `used`: how often each was asked since the start, where that is known.
+function drafterItem(drafter, used) {
+  const idle = drafter.attached && used && !(used[drafter.name]?.calls > 0);
   const state = drafter.attached ? "ready" : drafter.state === "ready" ? "absent" : drafter.state;
   const about = [drafter.kind === "model" ? fileName(drafter.path) : null,
     drafter.memory_bytes > 0 ? bytes(drafter.memory_bytes) : null,
@@ -87,10 +89,11 @@ function drafterItem(drafter) {
   return el("li", {class: "card"},
     el("div", {class: "card-line"}, el("span", {class: `swatch ${colourClass(drafter.name)}`}),
       el("span", {class: "card-name"}, drafter.name),
-      el("span", {class: "state small"}, stateDot(state), drafter.attached ? "guessing"
+      el("span", {class: "state small"}, stateDot(state), drafter.attached ? idle ? "ready" : "guessing"
         : state === "absent" ? "off" : kStates[state] ?? state)),
     about.some(Boolean) ? el("p", {class: "muted small"}, about.filter(Boolean).join(" · ")) : null,
     problem(drafter.error?.message), whyOff(drafter),
+    idle ? el("p", {class: "muted small"}, "The planner has not used it so far.") : null,
     (drafter.files ?? []).map((file) => el("p", {class: file.error ? "problem" : "muted small"},
       `${fileName(file.path)}${file.tier ? ` (${file.tier})` : ""}: ` +
       (file.error?.message ?? `${kStates[file.state] ?? file.state}, ${bytes(file.file_bytes)}`))));
@@ -107,7 +110,8 @@ export class ModelsPanel {
   show() {
     if (this.node.hidden) return;
     const {models, status, problem: why, statusProblem, model} = server;
-    const shown = JSON.stringify([models, status, why, statusProblem, model?.id]);
+    const used = Object.entries(server.speculation?.drafters ?? {}).map(([name, {calls}]) => [name, calls > 0]);
+    const shown = JSON.stringify([models, status, why, statusProblem, model?.id, used]);
     if (shown === this.#shown && this.node.firstChild) return;  // a button in focus keeps it
     this.#shown = shown;
     this.node.replaceChildren(
@@ -125,7 +129,8 @@ export class ModelsPanel {
     return [problem(why), modelSection("Target", status.target),
       modelSection("Draft model", status.draft), exactnessSection(status.exactness),
       el("section", {}, el("h3", {}, "Drafters"),
-        el("ul", {class: "cards"}, (status.drafters ?? []).map(drafterItem))),
+        el("ul", {class: "cards"}, (status.drafters ?? []).map((drafter) =>
+          drafterItem(drafter, server.speculation?.drafters)))),
       el("section", {}, el("h3", {}, "Service"), facts(serving))].filter(Boolean);
   }
 }

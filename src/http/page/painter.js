@@ -22,11 +22,21 @@ export function colourClass(by) {
 
 export const plainPainter = (text) => document.createTextNode(text);
 
-/** A painter (see markdown.js) of a text of which `spans`, [[by, length], ...], say whose it is. */
+const kEnds = new WeakMap();  // of lists of spans: where each ends
+
+// Spans only grow: the last one, which may have, and new ones are looked at.
+function endsOf(spans) {
+  if (!kEnds.has(spans)) kEnds.set(spans, []);
+  const ends = kEnds.get(spans);
+  ends.length = Math.max(Math.min(ends.length, spans.length) - 1, 0);
+  let end = ends.at(-1) ?? 0;
+  for (let i = ends.length; i < spans.length; ++i) ends.push(end += spans[i][1]);
+  return ends;
+}
+
+/** A painter (see markdown_text.js) of a text of which `spans`, [[by, length], ...], say whose it is. */
 export function colouredPainter(spans) {
-  const ends = [];
-  let end = 0;
-  for (const [, length] of spans) ends.push(end += length);
+  const ends = endsOf(spans);
 
   const spanAt = (index) => {
     let low = 0;

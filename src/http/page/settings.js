@@ -20,6 +20,41 @@ export const kNumbers = [
   {name: "max_tokens", label: "Tokens at most", step: 1, hint: "-1: until the answer ends"},
 ].map(ranged);
 
+/** Those that are rarely set. */
+export const kMoreNumbers = [
+  {name: "repeat_penalty", label: "Repeat penalty", step: 0.05, hint: "1: none"},
+  {name: "presence_penalty", label: "Presence penalty", step: 0.1, hint: "0: none"},
+  {name: "frequency_penalty", label: "Frequency penalty", step: 0.1, hint: "0: none"},
+  {name: "typical_p", field: "typical", label: "Typical p", step: 0.05, hint: "1: off"},
+  {name: "xtc_probability", label: "XTC probability", step: 0.1, hint: "0: off"},
+  {name: "xtc_threshold", label: "XTC threshold", step: 0.05},
+  {name: "dry_multiplier", label: "DRY multiplier", step: 0.1, hint: "0: off"},
+  {name: "dry_base", label: "DRY base", step: 0.05},
+  {name: "dry_allowed_length", label: "DRY allowed length", step: 1},
+].map(ranged);
+
+const kAllNumbers = [...kNumbers, ...kMoreNumbers];
+
+// What the page itself decides: an answer could not be shown without.
+const kOwnFields = ["model", "messages", "stream", "stream_options", "token_sources", "return_progress"];
+
+/** Further fields of requests, from their JSON. An Error says what is wrong with it. */
+export function fieldsFrom(text) {
+  if (text.trim() === "") return {};
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`No JSON: ${error.message}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Error('An object is wanted, such as {"logit_bias": {"15": -1}}');
+  }
+  const own = Object.keys(value).find((name) => kOwnFields.includes(name));
+  if (own) throw new Error(`“${own}” is the page's own`);
+  return value;
+}
+
 export const kRules = [
   ["", "the server's"],
   ["coupled", "coupled: the very text of plain decoding"],
@@ -29,8 +64,8 @@ export const kRules = [
 
 const kDefaults = {
   system: "", tools: "", speculation: true, drafters: [], rule: "", width: "", colours: true, model: "",
-  compareTogether: true,
-  ...Object.fromEntries(kNumbers.map(({name}) => [name, ""])),
+  compareTogether: false, more: "",
+  ...Object.fromEntries(kAllNumbers.map(({name}) => [name, ""])),
 };
 
 class Settings extends EventTarget {
@@ -135,12 +170,12 @@ class Settings extends EventTarget {
       return_progress: true,
       speculative: speculation ? this.#speculative() : false,
     };
-    for (const {name} of kNumbers) {
+    for (const {name} of kAllNumbers) {
       if (this.get(name) !== "") body[name] = Number(this.get(name));
     }
     const tools = toolsFrom(this.get("tools"));
     if (tools.length > 0) body.tools = tools;
-    return {...body, ...more};
+    return {...body, ...fieldsFrom(this.get("more")), ...more};
   }
 }
 

@@ -2,7 +2,8 @@
 // field says what would be right, and nothing is sent until it is.
 
 import {byId, el} from "./dom.js";
-import {kNumbers, kRules, ranged, settings} from "./settings.js";
+import {defaultsOf} from "./api.js";
+import {fieldsFrom, kMoreNumbers, kNumbers, kRules, ranged, settings} from "./settings.js";
 import {server} from "./server.js";
 import {toolsFrom} from "./tool_calls.js";
 
@@ -84,20 +85,34 @@ class SystemField {
   }
 }
 
-function toolsField() {
-  const id = fieldId("tools");
-  const input = el("textarea", {id, rows: "3", class: "mono", spellcheck: "false",
-    placeholder: "None: a JSON array, as in OpenAI's API"});
-  const problem = checked("tools", input, () => {
+// JSON; `parse` throws an Error that says what is wrong with it.
+function jsonField(name, label, hint, placeholder, parse) {
+  const id = fieldId(name);
+  const input = el("textarea", {id, rows: "3", class: "mono", spellcheck: "false", placeholder});
+  const problem = checked(name, input, () => {
     try {
-      toolsFrom(input.value);
+      parse(input.value);
       return "";
     } catch (error) {
       return error.message;
     }
   });
-  return el("div", {class: "field tall"}, el("label", {for: id}, "Tools",
-    el("small", {}, "what the model may call; you give the results")), input, problem);
+  return el("div", {class: "field tall"},
+    el("label", {for: id}, label, el("small", {}, hint)), input, problem);
+}
+
+function toolsField() {
+  return jsonField("tools", "Tools", "what the model may call; you give the results",
+    "None: a JSON array, as in OpenAI's API", toolsFrom);
+}
+
+// Folded unless something in it is set.
+function moreSampling() {
+  const set = settings.get("more") !== "" || kMoreNumbers.some(({name}) => settings.get(name) !== "");
+  return el("details", {class: "more", open: set}, el("summary", {}, "More"),
+    kMoreNumbers.map(numberField),
+    jsonField("more", "Further fields", "of the request, as in the server's API",
+      'None: an object, such as {"logit_bias": {"15": -1}}', fieldsFrom));
 }
 
 function speculationSwitch() {
@@ -130,6 +145,8 @@ function drafterNames() {
 
 export class SettingsForm {
   #names = null;
+  #asked = null;   // of which model the defaults are
+  #defaults = {};
 
   constructor(conversations) {
     this.node = byId("panel-settings");
@@ -139,7 +156,10 @@ export class SettingsForm {
       if (detail === null) this.#build();
       this.#showState();
     });
-    server.addEventListener("change", () => this.#showDrafters());
+    server.addEventListener("change", () => {
+      this.#showDrafters();
+      this.#askDefaults();
+    });
     this.#build();
   }
 
@@ -154,11 +174,13 @@ export class SettingsForm {
       el("p", {class: "muted small"}, "Sent with each message from now on. What is empty, the " +
         "server decides."),
       el("section", {}, this.system.node, toolsField()),
-      el("section", {}, el("h3", {}, "Sampling"), kNumbers.map(numberField)),
+      el("section", {}, el("h3", {}, "Sampling"), kNumbers.map(numberField),
+        moreSampling()),
       el("section", {}, el("h3", {}, "Speculation"), speculationSwitch(), this.more),
       this.resetButton);
     this.#names = null;
     this.#showDrafters();
+    this.#showDefaults();
     this.#showState();
   }
 
@@ -166,6 +188,29 @@ export class SettingsForm {
     this.system.set("");
     this.system.show();
     settings.reset();
+  }
+
+  // What the server decides where a field is empty; asked once of each model that is open.
+  async #askDefaults() {
+    const id = server.status ? server.model?.id : undefined;
+    if (!id || id === this.#asked) return;
+    this.#asked = id;
+    try {
+      this.#defaults = await defaultsOf(id);
+    } catch {
+      this.#defaults = {};  // the fields say "auto"
+    }
+    this.#showDefaults();
+  }
+
+  #showDefaults() {
+    for (const {name} of [...kNumbers, ...kMoreNumbers]) {
+      const value = this.#defaults[name];
+      const known = typeof value === "number" && name !== "seed";  // one a request
+      const input = byId(fieldId(name));
+      input.placeholder = known ? String(Number(value.toPrecision(4))) : "auto";
+      input.title = known ? `Empty: ${input.placeholder}, the server's` : "";
+    }
   }
 
   #showState() {

@@ -70,7 +70,7 @@ function draftersSection(drafters) {
   if (used.length === 0) return null;
   return el("section", {}, el("h3", {}, "Drafters"),
     el("table", {class: "numbers"},
-      el("thead", {}, el("tr", {}, ["", "drafted", "accepted", "rate"].map((name) =>
+      el("thead", {}, el("tr", {}, ["drafter", "drafted", "accepted", "rate"].map((name) =>
         el("th", {scope: "col"}, name)))),
       el("tbody", {}, used.map(([name, {drafted, accepted, acceptance_rate: share}]) =>
         el("tr", {}, el("th", {scope: "row"}, el("span", {class: `swatch ${colourClass(name)}`}), name),
