@@ -223,8 +223,8 @@ TEST(Planner, CostsAreFoundOutWhereRequestsAlwaysOverlap) {
 
 // Also where everything takes 1.7 times as long as when the costs were measured; these would say
 // 0.59. Then plain passes seem quicker than they would be, by a sixth at most: widths that were not
-// measured are first compared with a level that is being learned. Where a wider pass takes less than
-// a single token (the saw), the step's own time is said.
+// measured are first compared with a level that is being learned. Where a wider pass takes less
+// than a single token (the saw), the step's own time is said.
 TEST(Planner, WhatPlainDecodingWouldHaveTakenFollowsTheMachine) {
   for (const PlanMachine& machine : plan_machines()) {
     for (const bool slow : {false, true}) {
