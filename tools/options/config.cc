@@ -162,7 +162,8 @@ void add_environment(CLI::App& app) {
 
 // Whether the next argument is the value of this one: "-p", "--prompt", but not "--prompt=x".
 bool takes_next(const CLI::App& root, const std::string& argument) {
-  const std::vector<const CLI::App*> commands = root.get_subcommands({});
+  std::vector<const CLI::App*> commands = root.get_subcommands({});
+  commands.push_back(&root);  // --config
   return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
     if (argument.size() < 2 || argument[0] != '-') return false;
     const CLI::Option* option = command->get_option_no_throw(argument);
