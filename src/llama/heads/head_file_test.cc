@@ -28,14 +28,19 @@ HeadTarget target_at(const std::string& path) {
           .n_vocab = header->n_vocab};
 }
 
-TEST(HeadFile, AHeadThatFitsItsTargetIsReadAndPasses) {
-  const testing::TempDir dir;
+// t.gguf, and an EAGLE-3 head for it, h.gguf.
+void write_pair(const testing::TempDir& dir) {
   const testing::TinyLagOptions target;
   ASSERT_TRUE(testing::write_tiny_lag(dir.file("t.gguf"), target).ok());
   testing::TinyEagle3Options options;
   options.taps = {0, 1, 3};
   options.tokens = {80, 82, 81};
   ASSERT_TRUE(testing::write_tiny_eagle3(dir.file("h.gguf"), target, options).ok());
+}
+
+TEST(HeadFile, AHeadThatFitsItsTargetIsReadAndPasses) {
+  const testing::TempDir dir;
+  ASSERT_NO_FATAL_FAILURE(write_pair(dir));
   const Result<HeadFile> head = read_head_file(dir.file("h.gguf"));
   ASSERT_TRUE(head.ok()) << head.status().message();
   EXPECT_EQ(head->kind, HeadKind::kEagle3);
@@ -56,12 +61,7 @@ TEST(HeadFile, AHeadThatFitsItsTargetIsReadAndPasses) {
 
 TEST(HeadFile, AHeadInSeveralFilesIsTheWhole) {
   const testing::TempDir dir;
-  const testing::TinyLagOptions target;
-  ASSERT_TRUE(testing::write_tiny_lag(dir.file("t.gguf"), target).ok());
-  testing::TinyEagle3Options options;
-  options.taps = {0, 1, 3};
-  options.tokens = {80, 82, 81};
-  ASSERT_TRUE(testing::write_tiny_eagle3(dir.file("h.gguf"), target, options).ok());
+  ASSERT_NO_FATAL_FAILURE(write_pair(dir));
   const Result<HeadFile> whole = read_head_file(dir.file("h.gguf"));
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   for (std::size_t cut = 0; cut <= whole->tensors.size(); ++cut) {
