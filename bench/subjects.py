@@ -185,9 +185,7 @@ class Outrider:
 
     def cpu_s(self):
         """Processor time that it has taken so far, all threads together."""
-        with open(f"/proc/{self.rpc.process.pid}/stat", encoding="utf-8") as stat:
-            fields = stat.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self.rpc.process)
 
     def stop(self):
         self.rpc.stop()
