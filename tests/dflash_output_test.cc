@@ -14,6 +14,7 @@
 #include "testing/tiny_gguf_dflash.h"
 #include "testing/tiny_gguf_lag.h"
 #include "tests/head_pair.h"
+#include "tests/long_short.h"
 
 namespace outrider {
 namespace {
@@ -90,6 +91,13 @@ TEST(DflashOutput, TheTextIsPlainDecodingsAtEveryTemperatureAndWidth) {
               plain.tokens);
   };
   testing::expect_plain_text(opened, {.branches = 16, .split_p = 0.0f}, as_without);
+}
+
+TEST(DflashOutput, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  Opened opened(head_of(TinyHead::kEqual, 0.05f));
+  ASSERT_TRUE(opened.drafter);
+  testing::expect_long_and_short(*opened.target.model, opened.vocabulary(), *opened.drafter,
+                                 [&opened] { return opened.check(); });
 }
 
 // Whatever cache the target has: the head's is f16.

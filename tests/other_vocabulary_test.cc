@@ -8,6 +8,7 @@
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
+#include "tests/long_short.h"
 #include "tests/pair.h"
 #include "tests/step_widths.h"
 
@@ -139,6 +140,13 @@ TEST_P(OtherVocabulary, EveryWidthTreeAndTemperatureGivesThePlainText) {
             GetParam().least_acceptance * static_cast<double>(drafted));
   EXPECT_GT(drafted, 0);
   EXPECT_EQ(seen.missing(), "");
+}
+
+TEST_P(OtherVocabulary, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  DraftModelDrafter drafter(*translated_, vocabulary().size(),
+                            [this](Token t) { return vocabulary().is_end_of_generation(t); });
+  testing::expect_long_and_short(*target_->model, vocabulary(), drafter,
+                                 [&] { return check(&drafter); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, OtherVocabulary, ::testing::ValuesIn(cases()),
