@@ -51,8 +51,9 @@ struct RuntimeOptions {
   // one's completion. Null: the runtime counts by itself.
   std::shared_ptr<std::atomic<std::uint64_t>> last_id = nullptr;
   // Told at a target's end what could not be written to the folders above, with the field's name,
-  // on the thread that ends it: what a disk does not take is forgotten, and no call is there to say
-  // so. Any number at once. Empty: nobody is told.
+  // on the thread that ends it; and once for a target, on its decode thread, that its drafters'
+  // experience could not: what a disk does not take is forgotten, and no call is there to say so.
+  // RuntimeStatus::not_kept has it as well. Any number at once. Empty: nobody is told.
   std::function<void(const Status&)> not_kept = {};
 };
 
