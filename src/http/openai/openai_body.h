@@ -31,6 +31,7 @@ struct AnswerWishes {
   bool return_progress = false;        // chunks that say how much of the prompt is read
   std::int32_t ping_s = kPingSeconds;  // as CompletionTask::ping_s
   bool with_given = false;             // as CompletionTask::with_given; read_continuation()
+  bool older_calls = false;            // a call has OpenAI's older form (older_calls.h)
 };
 
 // OpenAI's names for our fields, and what its clients send that changes nothing here.
