@@ -51,8 +51,8 @@ void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, Completion
 // All that both completions have. In front of api::finish_completion().
 void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request);
 
-// A chat's "reasoning_effort", for api::set_effort(). An error where "reasoning", as an object,
-// says another one.
+// A chat's "reasoning_effort", for api::set_effort(); "none" where llama-server's budget for it is
+// 0. An error where "reasoning", as an object, says another one.
 std::string read_reasoning_effort(api::JsonFields& fields);
 
 // "response_format": text, json_object, or json_schema, into the request's schema.
