@@ -212,7 +212,7 @@ void DecodeLoop::step() {
   try {
     publish(station_->engine().step());
     note_progress();
-    station_->keep_experience();
+    station_->after_step();
     const Status health = station_->target()->model().health();
     if (health.ok()) return;
     const Lock lock(parts_.shared.mutex);

@@ -114,6 +114,11 @@ void Station::tell_of_experience(const Status& kept) {
   tell_unless_kept([&kept] { return kept.with_context("what was learned of drafters"); });
 }
 
+void Station::after_step() {
+  prompts_.drop_used(*engine_);
+  tell_of_experience(experiences_.keep_now_and_then(*engine_));
+}
+
 void Station::make_engine() {
   // The draft model's place is the first; drafters are listed by their places.
   std::vector<Drafter*> drafters = {draft_ ? draft_->drafter.get() : nullptr};

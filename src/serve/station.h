@@ -70,9 +70,9 @@ class Station {
   // on. REQUIRES: remembers(). Never throws.
   Remembered remember(std::string name_space, std::span<const Token> text);
 
-  // Keeps what was learned of its drafters for later runs, where enough was said since to be worth
-  // it. Between steps. Never throws.
-  void keep_experience() { tell_of_experience(experiences_.keep_now_and_then(*engine_)); }
+  // Between steps: keeps what was learned of its drafters for later runs, where enough was said
+  // since to be worth it, and gives back what nobody can use any more. Never throws.
+  void after_step();
 
   // After an exception out of the engine: its requests are gone, models and draft are as new, and
   // nothing is remembered.
