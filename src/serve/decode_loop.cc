@@ -97,7 +97,7 @@ void DecodeLoop::install_draft(StationChange change) {
   const Lock lock(parts_.shared.mutex);
   if (!is_current()) return;
   parts_.drafters.note(*station_);
-  if (!status.ok()) parts_.models.draft_not_installed(std::move(status));
+  if (!status.ok()) parts_.models.draft_not_installed(change.load, std::move(status));
 }
 
 void DecodeLoop::add_file(const StationChange& change) {
@@ -107,7 +107,7 @@ void DecodeLoop::add_file(const StationChange& change) {
   } catch (const std::exception& error) {
     const Lock lock(parts_.shared.mutex);
     if (!is_current()) return;
-    parts_.files.not_installed(opened.file, caught(error));
+    parts_.files.not_installed(opened, caught(error));
   }
 }
 
