@@ -44,7 +44,7 @@ class Station {
   // engine().cancel() is for any thread that keeps restart() from running meanwhile.
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
-  Draft* draft() { return draft_.get(); }  // null: there is none
+  const Draft* draft() const { return draft_.get(); }  // null: there is none
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old
   // one guessed for go on plain and say `reason`. Errors: Engine::attach()'s, when there is none
