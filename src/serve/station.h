@@ -81,7 +81,7 @@ class Station {
  private:
   void make_engine();
   void introduce_draft();           // to the planner: what is known of it before it is asked
-  SuffixMemory* memory() const;     // the suffix drafter's; null: it remembers no texts
+  TextMemory* memory() const;       // null: no drafter remembers texts
   std::string memory_file() const;  // empty: remembered texts are not kept
   void recall_texts();
   Status keep_texts() const;

@@ -70,7 +70,7 @@ class SuffixDrafter : public LookupDrafter {
   void remove_file(const DrafterFile& file, std::string reason) override {
     remove_store(file.path, std::move(reason));
   }
-  SuffixMemory* memory() const override { return memory_; }
+  TextMemory* memory() const override { return memory_; }
 
   // Of all indexes and of what is reused between requests.
   std::size_t memory_bytes() const override;
