@@ -31,7 +31,10 @@ void LoadingThread::run() {
              parts_.files.has_unused();
     });
     if (parts_.shared.stop) return;
-    free_unused(lock);
+    if (parts_.files.has_unused()) {
+      free_unused(lock);
+      continue;  // it let go of the lock: all may be otherwise
+    }
     const std::optional<ModelRole> role = parts_.models.next();
     if (role) {
       open_model(*role, lock);
