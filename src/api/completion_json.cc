@@ -32,7 +32,7 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
     drafters[drafter.name] = drafter_stats_json(drafter);
   const Exactness held = exactness_of(s, exactness);
   return {{"enabled", s.enabled},
-          {"rule", std::string(rule_name(s.rule))},
+          {"rule", std::string(traits_of(s.rule).name)},
           {"exactness", held.verdict()},
           {"exactness_coverage", text_or_null(held.coverage)},
           {"exactness_reason", text_or_null(held.reason)},
@@ -94,10 +94,6 @@ Json logprob_json(const TokenLogprob& token) {
   Json object = ranked_json(token.chosen);
   object["top_logprobs"] = std::move(top);
   return object;
-}
-
-std::string_view rule_name(AcceptanceRule rule) {
-  return acceptance_rule_names()[static_cast<std::size_t>(rule)];
 }
 
 Json error_or_null(const Status& status) {

@@ -29,7 +29,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
 #include "engine/request.h"
@@ -76,9 +75,6 @@ json::Json ratio(Part part, Whole whole) {
 inline json::Json per_second(std::int64_t count, double ms) {
   return count > 0 ? ratio(1000.0 * static_cast<double>(count), ms) : json::Json();
 }
-
-// "coupled". Static storage.
-std::string_view rule_name(AcceptanceRule rule);
 
 // No update for no tokens, else one: [] or [update].
 json::Json updates_json(const std::vector<SaidToken>& tokens);
