@@ -26,6 +26,37 @@ Json timings_json(const Timings& t) {
           {"first_token_ms", t.first_token_ms}};
 }
 
+// Minus infinity, which JSON does not have, is null.
+Json ranked_json(const RankedToken& token) {
+  return {{"id", token.id},
+          {"token", token.text},
+          {"bytes", token.text.empty() ? Json() : bytes_json(token.text)},
+          {"logprob", std::isfinite(token.logprob) ? Json(token.logprob) : Json()}};
+}
+
+Json logprobs_json(const Completion& c) {
+  if (!c.has_logprobs) return {};
+  Json list = Json::array();
+  for (const TokenLogprob& token : c.logprobs) list.push_back(logprob_json(token));
+  return list;
+}
+
+Json token_json(const SaidToken& token) {
+  Json object = {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}};
+  if (first_invalid_utf8(token.text)) object["bytes"] = bytes_json(token.text);
+  if (token.logprob) object["logprob"] = logprob_json(*token.logprob);
+  return object;
+}
+
+void add_remembered(const CompletionResult& result, Json* speculation) {
+  if (!result.remembered) return;
+  (*speculation)["remembered"] = {{"namespace", result.remembered->name_space},
+                                  {"tokens", result.remembered->tokens},
+                                  {"reason", text_or_null(result.remembered->reason)}};
+}
+
+}  // namespace
+
 Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
   Json drafters = Json::object();
   for (const DrafterStats& drafter : s.drafters)
@@ -51,30 +82,6 @@ Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
           {"plain_ms", s.plain_ms ? Json(*s.plain_ms) : Json()},
           {"drafters", std::move(drafters)}};
 }
-
-// Minus infinity, which JSON does not have, is null.
-Json ranked_json(const RankedToken& token) {
-  return {{"id", token.id},
-          {"token", token.text},
-          {"bytes", token.text.empty() ? Json() : bytes_json(token.text)},
-          {"logprob", std::isfinite(token.logprob) ? Json(token.logprob) : Json()}};
-}
-
-Json logprobs_json(const Completion& c) {
-  if (!c.has_logprobs) return {};
-  Json list = Json::array();
-  for (const TokenLogprob& token : c.logprobs) list.push_back(logprob_json(token));
-  return list;
-}
-
-Json token_json(const SaidToken& token) {
-  Json object = {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}};
-  if (first_invalid_utf8(token.text)) object["bytes"] = bytes_json(token.text);
-  if (token.logprob) object["logprob"] = logprob_json(*token.logprob);
-  return object;
-}
-
-}  // namespace
 
 Json drafter_stats_json(const DrafterStats& d) {
   return {{"calls", d.calls},
@@ -150,12 +157,14 @@ Json result_json(const CompletionResult& result) {
     object["message"] =
         message_json(result.reader->read(result.completion.text, /*complete=*/true));
   }
-  if (result.remembered) {
-    object["speculation"]["remembered"] = {{"namespace", result.remembered->name_space},
-                                           {"tokens", result.remembered->tokens},
-                                           {"reason", text_or_null(result.remembered->reason)}};
-  }
+  add_remembered(result, &object["speculation"]);
   return object;
+}
+
+Json speculation_json(const CompletionResult& result) {
+  Json speculation = speculation_json(result.completion.speculation, result.exactness);
+  add_remembered(result, &speculation);
+  return speculation;
 }
 
 Json prompt_stats_json(const PromptStats& stats) {

@@ -11,6 +11,7 @@
 #include "http/exchange/error_form.h"
 #include "http/exchange/error_reply.h"
 #include "http/llama/llama_settings.h"
+#include "http/openai/openai_form.h"
 
 namespace outrider::http {
 namespace {
@@ -227,7 +228,6 @@ class LlamaForm : public AnswerForm {
     const std::int64_t limit = said_[i].asked.settings["n_predict"].get<std::int64_t>();
     const std::int64_t said = static_cast<std::int64_t>(c.tokens.size());
     const bool context_full = c.finish == FinishReason::kLength && (limit < 0 || said < limit);
-    Json ours = api::result_json(result);
     Json object = {{"index", i},
                    {"content", streamed ? std::string() : content_of(said_[i], c.text)},
                    {"tokens", Json::array()},
@@ -242,10 +242,8 @@ class LlamaForm : public AnswerForm {
                    {"truncated", result.shifted || result.prompt.truncated() || context_full},
                    {"stop_type", std::string(stop_type(c))},
                    {"stopping_word", c.stop},
-                   {"tokens_cached", c.cached_tokens},
-                   {"timings", timings_json(c)},
-                   {"seed", c.seed},
-                   {"speculation", std::move(ours["speculation"])}};
+                   {"tokens_cached", c.cached_tokens}};
+    add_outcome(answer, object);
     if (!streamed && wishes_.return_tokens) object["tokens"] = c.tokens;
     if (!streamed) {
       Json probabilities = probabilities_json(answer.tokens(), wishes_.after_sampler);
