@@ -47,6 +47,9 @@ struct Job {
   Clock::time_point finished_at;
   std::condition_variable changed;  // fresh or finished
 
+  // For whoever polls.
+  bool has_news() const { return finished || !fresh.empty(); }
+
   // It has a slot now, or ends without one.
   void note_end_of_wait() {
     result->queued_ms = std::chrono::duration<double, std::milli>(Clock::now() - added_at).count();

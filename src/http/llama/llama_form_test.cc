@@ -288,9 +288,8 @@ TEST_F(LlamaFormTest, AnAnswerEndsInFrontOfALineThatIsIndentedTooLittle) {
     form->set_prompts(std::vector<PromptStats>(1));
     std::vector<Answer> answers(1, Answer(nullptr));
     const auto result = std::make_shared<CompletionResult>();
-    std::string out;
     for (const std::string& text : texts) {
-      form->delta(0, answers[0].add({{.id = 1, .text = text}}), out);
+      form->note(0, answers[0].add({{.id = 1, .text = text}}));
       result->completion.text += text;
     }
     (void)answers[0].finish(result);
