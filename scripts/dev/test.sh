@@ -185,29 +185,53 @@ cmd_sanitize() {
 # What a round of a soak has beside the tests, in full numbers (OUTRIDER_SOAK): a program of tests, its
 # tests, and the minutes after which it is ended and counts as failed. By themselves, one after the
 # other, since the server's also measure how long things take; each prints its figures.
-SOAK_TESTS=('http_test ServerReliability.* 20' 'integration_test MutatedModels.* 20'
+SOAK_TESTS=('http_test ServerReliability* 20' 'integration_test MutatedModels.* 20'
   'store_test AtomicFileTest.AKill* 5')
 SOAK_MUTATIONS=1000  # of each input of the fuzz targets
+SOAK_FIGURES=build/soak/figures.txt  # what the last soak printed, for docs/benchmarks.md
 SOAK_ARM_MINUTES=10  # to compile the kernels and run their tests as three processors; half a minute on 2 cores
 
-# timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts.
+# timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts. What it
+# printed and what became of it is added to SOAK_FIGURES.
 timed() {
-  local minutes=$1 name=$2 begin=$SECONDS status=0
+  local minutes=$1 name=$2 begin=$SECONDS status=0 outcome=passed
   shift 2
-  timeout "${minutes}m" "$@" >&2 || status=$?
+  note_soak "" "$name"
+  timeout "${minutes}m" "$@" | tee -a "$SOAK_FIGURES" >&2 || status=$?
   say "./dev: $name took $((SECONDS - begin)) s"
-  [[ $status != 124 ]] || say "./dev: $name was ended after $minutes minutes"
+  if [[ $status == 124 ]]; then
+    outcome="ended after $minutes minutes"
+    say "./dev: $name was $outcome"
+  elif [[ $status != 0 ]]; then
+    outcome="failed with status $status"
+  fi
+  note_soak "  $outcome, $((SECONDS - begin)) s"
   [[ $status == 0 ]] && return
   say "./dev: $name failed with status $status (OUTRIDER_TEST_SEED=${OUTRIDER_TEST_SEED:-})"
   FAILED=$((FAILED + 1))
 }
 
+note_soak() { printf '%s\n' "$@" >>"$SOAK_FIGURES"; }
+
+# A figure is worth nothing without the day, the commit and the machine.
+begin_figures() {
+  local commit machine
+  commit=$(git rev-parse --short HEAD 2>/dev/null) || commit="no commit is known"
+  if [[ -n $(git status --porcelain 2>/dev/null) ]]; then commit+=", with changes"; fi
+  machine=$(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo 2>/dev/null) || machine=
+  mkdir -p "$(dirname "$SOAK_FIGURES")"
+  printf '%s\n' "./dev soak, $(date -u +%F), $commit, on $(nproc) cores of ${machine:-$(uname -m)}" \
+    >"$SOAK_FIGURES"
+}
+
 # soak_round SEED: all tests but those on real models, then what takes long. Bounded: an hour and a
 # half at most on a machine of its own.
 soak_round() {
-  local tests entry binary filter minutes target
+  local tests entry binary filter minutes target passed=$PASSED failed=$FAILED
   tests=$(build_dir release)/tests
+  note_soak "" "a round with OUTRIDER_TEST_SEED=$1"
   OUTRIDER_TEST_SEED=$1 run_tests release -LE model
+  note_soak "  tests: $((PASSED - passed)) passed, $((FAILED - failed)) failed"
   for entry in "${SOAK_TESTS[@]}"; do
     read -r binary filter minutes <<<"$entry"
     OUTRIDER_SOAK=1 OUTRIDER_TEST_SEED=$1 timed "$minutes" "$filter" \
@@ -233,6 +257,7 @@ cmd_soak() {
   local minutes=${1:-10} end seed
   [[ $minutes =~ ^(0|[1-9][0-9]*)$ ]] || die "soak: give the minutes as a whole number"
   cmd_build release
+  begin_figures
   soak_arm
   end=$((SECONDS + 60 * minutes))
   while true; do
@@ -241,5 +266,6 @@ cmd_soak() {
     soak_round "$seed"
     [[ $SECONDS -lt $end && $FAILED == 0 ]] || break
   done
+  say "./dev: the figures are in $SOAK_FIGURES"
   finish_tests
 }
