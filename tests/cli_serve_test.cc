@@ -203,7 +203,7 @@ TEST(CliServe, WhatATargetSaysOfItselfIsPrinted) {
   const CliResult result = served_until(
       "ready", SIGTERM, serve_call({"--isolate", "--prompt-cache", folder.path("prompts")}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.err.find("prompt_cache has no effect on this target"), std::string::npos)
+  EXPECT_NE(result.err.find("--prompt-cache has no effect on this target"), std::string::npos)
       << result.err;
 }
 
