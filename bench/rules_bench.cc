@@ -1,4 +1,5 @@
-// What each acceptance rule accepts, on a real pair: the table and the plot of docs/benchmarks.md.
+// What each acceptance rule accepts, on a real pair: the table and the plot of
+// docs/benchmarks-counts.md.
 //
 //   bench_rules TARGET.gguf NAME=DRAFT.gguf... --prompts FILE [--tokens N] [--one-token] [--svg
 //   FILE]

@@ -18,8 +18,9 @@ struct PlanMachine {
 // steep at once.
 std::vector<PlanMachine> plan_machines();
 
-// As measured on a Zen 4 with Q4_0 weights and our kernels (docs/benchmarks.md): a step of four
-// tokens takes 1.26 single ones, and beyond, where the products take the time, each token 0.2.
+// As measured on a Zen 4 with Q4_0 weights and our kernels (docs/benchmarks-steps.md has later
+// figures): a step of four tokens takes 1.26 single ones, and beyond, where the products take the
+// time, each token 0.2.
 PlanMachine zen4_own_kernels();
 
 }  // namespace outrider::testing

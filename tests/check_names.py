@@ -8,7 +8,7 @@ a name:
     as a file or, in Markdown, as a folder: tests/golden, src/http/listener.cc, http/listener.h;
   - a word that ends like a file of ours, in Markdown in backticks only: `listener.h`, `x_test.py`.
     Some file of the tree has that name, in whatever folder;
-  - a link of Markdown to a file: it exists, from the folder of the page.
+  - a link of Markdown to a file, and to a heading of a page: it exists, from the folder of the page.
 
 The commits that COMMITTED names are of this repository's history. That is passed over where the
 checkout has not all of it, and where it has none of them: a copy that begins anew.
@@ -38,7 +38,8 @@ NOT_OURS = {".git", "build", *check_layers.NOT_OURS}
 # Of llama.cpp, and one of GCC.
 ELSEWHERE = {"common.h", "speculative.h", "convert_lora_to_gguf.py", "libgomp_g.h"}
 
-COMMITTED = ("docs/benchmarks.md", "docs/reliability.md")
+COMMITTED = ("docs/benchmarks.md", "docs/benchmarks-counts.md", "docs/benchmarks-history.md",
+             "docs/benchmarks-steps.md", "docs/reliability.md")
 COMMITS_ELSEWHERE = {"8337e4cd"}  # of ik_llama.cpp, which the kernels are measured beside
 
 PATH = re.compile(r"(?<![\w./:*~<-])[\w.-]+(?:/[\w.*-]+)+")
@@ -46,7 +47,8 @@ FILE = re.compile(r"(?<![\w./:*<-])[\w.*/-]*[\w*]\.(?:h|cc|c|py|js|mjs|cmake|sh)
 QUOTED = re.compile(r"`([^`]+)`")
 # A number alone, or letters alone, may be something else.
 COMMIT = re.compile(r"(?<![\w./-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")
-LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"#{1,6} +(.*?)\s*$")
 
 
 def is_third_party(name):
@@ -70,6 +72,22 @@ def commits_of(root):
     return sorted(git("rev-list", "HEAD").split())
 
 
+def headings_of(text):
+    """The headings of a page: the number of each one's line, and its anchor as GitHub makes it."""
+    found, seen, inside = {}, {}, False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            inside = not inside
+        heading = HEADING.match(line)
+        if heading and not inside:
+            shown = re.sub(r"\]\([^)]*\)", "]", heading[1]).lower()
+            anchor = re.sub(r"[^\w -]", "", shown).replace(" ", "-")
+            again = seen.get(anchor, 0)
+            seen[anchor] = again + 1
+            found[number] = f"{anchor}-{again}" if again else anchor
+    return found
+
+
 def comments(text):
     """TEXT of C or C++ with all but its comments taken out; lines stay where they are."""
     return check_layers.literals(text, check_layers.LITERAL,
@@ -84,6 +102,7 @@ class Checker:
         self.names = set()    # of files
         self.paths = set()    # of files and folders, from the root
         self.folders = set()  # what a path of ours begins with
+        self.anchors = {}     # of pages that links lead to
         for folder, folders, files in os.walk(self.root):
             folders[:] = sorted(set(folders) - NOT_OURS)
             here = pathlib.Path(folder).relative_to(self.root)
@@ -107,6 +126,12 @@ class Checker:
         if "-" in base or base in ELSEWHERE or is_third_party(name):
             return False
         return not fnmatch.filter(self.names, base)
+
+    def anchors_of(self, page):
+        page = page.resolve()
+        if page not in self.anchors:
+            self.anchors[page] = set(headings_of(page.read_text()).values())
+        return self.anchors[page]
 
     def check_commits(self):
         commits = commits_of(self.root)
@@ -141,9 +166,12 @@ class Checker:
                 word = word.rstrip(".,")
                 if word.split("/")[0] in self.folders and not self.exists(word):
                     self.complain(path, number, word)
-            for target in LINK.findall(line):
-                if not (path.parent / target).exists():
+            for target, anchor in LINK.findall(line):
+                page = path.parent / target if target else path
+                if not page.exists():
                     self.complain(path, number, target)
+                elif anchor and page.suffix == ".md" and anchor not in self.anchors_of(page):
+                    self.complain(path, number, f"{target}#{anchor}")
 
     def check_comments(self, path):
         self.n_files += 1

@@ -41,7 +41,7 @@ class CheckNames(unittest.TestCase):
     def test_what_is_there_may_be_named(self):
         self.write("docs/a.md", "`listener.h`, `src/http`, `http/listener.h`, tests/golden/a.json, "
                                 "`simd_*.h`, `a_test.py`, [page](../README.md#use), `src/http/`\n")
-        self.write("README.md", "[a](docs/a.md), https://src/http/gone.h, ~/src/gone.h\n")
+        self.write("README.md", "# Use\n[a](docs/a.md), https://src/http/gone.h, ~/src/gone.h\n")
         self.write("src/http/listener.cc", "// As listener.h and http/listener.h say (draw.py).\n")
         self.assertEqual(self.errors(), [])
 
@@ -61,7 +61,17 @@ class CheckNames(unittest.TestCase):
         self.assert_found("docs/a.md", "`access.h`, `src/http/access.h`\n", [(1, "src/http/access.h")])
 
     def test_a_link_leads_to_a_file(self):
-        self.assert_found("docs/a.md", "[a](b.md), [c](https://c.org/d.md), [e](#e)\n", [(1, "b.md")])
+        self.assert_found("docs/a.md", "[a](b.md), [c](https://c.org/d.md#e)\n", [(1, "b.md")])
+
+    def test_a_link_leads_to_a_heading_of_its_page(self):
+        self.write("README.md", "")
+        self.write("docs/b.md", "# What a step costs: llama.cpp's `x` (Zen 4)\n## Same\n### Same\n"
+                                "```sh\n# no-heading\n```\n## [Linked](../README.md) here\n")
+        self.assert_found("docs/a.md", "[a](b.md#what-a-step-costs-llamacpps-x-zen-4) [b](b.md#same)\n"
+                                       "[c](b.md#same-1), [d](b.md#linked-here), [e](#own)\n## Own\n", [])
+        self.assert_found("docs/a.md", "[a](b.md#same-2)\n[b](b.md#no-heading), [c](#own)\n"
+                                       "[d](../tests/a_test.py#L3)\n",
+                          [(1, "b.md#same-2"), (2, "b.md#no-heading"), (2, "#own")])
 
     def test_comments_of_headers_and_sources(self):
         for name in ("include/outrider.h", "src/http/listener.cc", "tests/x_test.cc"):
@@ -102,6 +112,8 @@ class CheckNames(unittest.TestCase):
         self.assert_found("docs/benchmarks.md", text, [])
         self.assert_found("docs/benchmarks.md", text + f"as of {gone}:\n", [(2, gone)])
         self.write("docs/benchmarks.md", "")
+        self.assert_found("docs/benchmarks-history.md", text + f"as of {gone}:\n", [(2, gone)])
+        self.write("docs/benchmarks-history.md", "")
         self.assert_found("docs/a.md", f"as of {gone}\n", [])
 
     def test_commits_are_passed_over_without_their_history(self):

@@ -8,6 +8,7 @@
 #include "testing/tiny_gguf.h"
 #include "testing/tiny_pair.h"
 #include "tests/cli_process.h"
+#include "tests/step_widths.h"
 
 namespace outrider::testing {
 namespace {
@@ -144,10 +145,20 @@ TEST(CliCompare, ADivergenceIsShownWithItsGapAndNotCalledExact) {
   }
 }
 
-TEST(CliCompare, EveryDrafterAndCombinationGivesThePlainText) {
-  const CliFolder folder;
+CliResult compare_two_prompts(const CliFolder& folder, const std::string& temperature,
+                              const std::string& widths, const std::vector<std::string>& more) {
   const std::string prompts = folder.write(
       "p.jsonl", "{\"prompt\": \"Once upon a time\"}\n{\"prompt\": \"The lighthouse\"}\n");
+  const CliModels& models = cli_models();
+  std::vector<std::string> arguments = {
+      "compare", "-m",     models.target, "-d",     models.draft, "--prompts", prompts, "-n",
+      "96",      "--temp", temperature,   "--seed", "5",          "--width",   widths,  "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_cli(folder.call(arguments));
+}
+
+TEST(CliCompare, EveryDrafterAndCombinationGivesThePlainText) {
+  const CliFolder folder;
   const std::string text = folder.write("t.txt", "Once upon a time there was a lighthouse");
   const std::string store = folder.path("store");
   const std::string ngrams = folder.path("ngrams");
@@ -159,46 +170,36 @@ TEST(CliCompare, EveryDrafterAndCombinationGivesThePlainText) {
       run_cli(folder.call({"ngram", "create", "--vocab", cli_models().target, text, "-o", ngrams}))
           .exit_code,
       0);
-  const auto compare = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = {"compare",
-                                          "-m",
-                                          cli_models().target,
-                                          "-d",
-                                          cli_models().draft,
-                                          "--prompts",
-                                          prompts,
-                                          "-n",
-                                          "96",
-                                          "--temp",
-                                          "1",
-                                          "--seed",
-                                          "5",
-                                          "--width",
-                                          "3,8",
-                                          "--json"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run_cli(folder.call(arguments));
-  };
   const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> cases = {
       {{"--drafter", "suffix", "--suffix-store", store}, {"suffix"}},
       {{"--drafter", "recycle"}, {"recycle"}},
       {{"--drafter", "suffix,ngram-cache", "--ngram-static", ngrams}, {"suffix", "ngram-cache"}},
       {{"--drafter", "suffix/draft-model,recycle"}, {"draft-model", "suffix", "recycle"}}};
+  struct Widths {
+    std::string temperature;
+    std::string list;
+    std::size_t n;
+  };
+  std::string all = "2";  // the least that compare takes
+  for (int width = 3; width <= kWidestCompared; ++width) all += "," + std::to_string(width);
   for (const auto& [options, names] : cases) {
-    const CliResult result = compare(options);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const Json object = result.object();
-    EXPECT_EQ(object["identical"], 2) << result.out;
-    EXPECT_EQ(object["drafter"], options[1]);
-    ASSERT_EQ(object["widths"].size(), 2U);
-    for (const Json& width : object["widths"]) {
-      EXPECT_EQ(width["verdict"], "identical") << result.out;
-      EXPECT_EQ(width["drafters"].size(), names.size()) << result.out;
-      std::int64_t drafted = 0;
-      for (const std::string& name : names) {
-        drafted += width["drafters"][name]["drafted"].get<std::int64_t>();
+    for (const Widths& widths : {Widths{"1", "3,8", 2}, Widths{"0", all, kWidestCompared - 1}}) {
+      const CliResult result =
+          compare_two_prompts(folder, widths.temperature, widths.list, options);
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+      const Json object = result.object();
+      EXPECT_EQ(object["identical"], 2) << result.out;
+      EXPECT_EQ(object["drafter"], options[1]);
+      ASSERT_EQ(object["widths"].size(), widths.n);
+      for (const Json& width : object["widths"]) {
+        EXPECT_EQ(width["verdict"], "identical") << result.out;
+        EXPECT_EQ(width["drafters"].size(), names.size()) << result.out;
+        std::int64_t drafted = 0;
+        for (const std::string& name : names) {
+          drafted += width["drafters"][name]["drafted"].get<std::int64_t>();
+        }
+        EXPECT_GT(drafted, 0) << options[1];
       }
-      EXPECT_GT(drafted, 0) << options[1];
     }
   }
   for (const std::vector<std::string>& mistake :
@@ -206,7 +207,7 @@ TEST(CliCompare, EveryDrafterAndCombinationGivesThePlainText) {
         {"--drafter", "sufix"},
         {"--drafter", "recycle", "--suffix-store", store},
         {"--drafter", "suffix", "--ngram-dynamic", ngrams}}) {
-    const CliResult result = compare(mistake);
+    const CliResult result = compare_two_prompts(folder, "1", "3,8", mistake);
     EXPECT_EQ(result.exit_code, 2) << mistake[1];
     EXPECT_NE(result.err.find("--drafter"), std::string::npos) << result.err;
   }

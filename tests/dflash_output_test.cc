@@ -14,6 +14,7 @@
 #include "testing/tiny_gguf_dflash.h"
 #include "testing/tiny_gguf_lag.h"
 #include "tests/head_pair.h"
+#include "tests/long_short.h"
 
 namespace outrider {
 namespace {
@@ -76,7 +77,8 @@ struct Opened : testing::HeadPair {
   std::unique_ptr<llama::LlamaBlockModel> head;
 };
 
-// Also that of a target that hands out nothing.
+// Also that of a target that hands out nothing. A block has 4 guesses: a step of 16 tokens needs
+// branches.
 TEST(DflashOutput, TheTextIsPlainDecodingsAtEveryTemperatureAndWidth) {
   Opened opened(head_of(TinyHead::kEqual, 0.05f));
   ASSERT_TRUE(opened.drafter);
@@ -88,7 +90,14 @@ TEST(DflashOutput, TheTextIsPlainDecodingsAtEveryTemperatureAndWidth) {
     EXPECT_EQ(testing::run_checked(*without.model, opened.vocabulary(), {}, run, {}).tokens,
               plain.tokens);
   };
-  testing::expect_plain_text(opened, {.branches = 4, .split_p = 0.0f}, as_without);
+  testing::expect_plain_text(opened, {.branches = 16, .split_p = 0.0f}, as_without);
+}
+
+TEST(DflashOutput, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  Opened opened(head_of(TinyHead::kEqual, 0.05f));
+  ASSERT_TRUE(opened.drafter);
+  testing::expect_long_and_short(*opened.target.model, opened.vocabulary(), *opened.drafter,
+                                 [&opened] { return opened.check(); });
 }
 
 // Whatever cache the target has: the head's is f16.

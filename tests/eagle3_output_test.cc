@@ -13,6 +13,7 @@
 #include "testing/tiny_gguf_eagle3.h"
 #include "testing/tiny_gguf_lag.h"
 #include "tests/head_pair.h"
+#include "tests/long_short.h"
 
 namespace outrider {
 namespace {
@@ -82,6 +83,13 @@ TEST(Eagle3Output, TheTextIsPlainDecodingsAtEveryTemperatureAndWidth) {
     };
     testing::expect_plain_text(opened, {.branches = 4}, as_without);
   }
+}
+
+TEST(Eagle3Output, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  Opened opened(head_of(TinyHead::kEqual, 0.05f));
+  ASSERT_TRUE(opened.drafter);
+  testing::expect_long_and_short(*opened.target.model, opened.vocabulary(), *opened.drafter,
+                                 [&opened] { return opened.check(); });
 }
 
 TEST(Eagle3Output, AHeadThatEqualsTheTargetIsAcceptedAndOneOfNoiseNextToNever) {

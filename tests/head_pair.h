@@ -70,8 +70,9 @@ struct HeadPair {
 // 24 tokens with seed 7, drafted in chains.
 RunOptions head_run(const std::vector<Token>& prompt, float temperature, std::int32_t width);
 
-// The text is that of plain decoding at three temperatures and widths; from 5 tokens on with the
-// branches of `wide`. `also` (may be empty) gets each plain run.
+// The text is that of plain decoding at three temperatures, at 0 with every width (step_widths.h);
+// from 5 tokens on with the branches of `wide`. Fails, too, where the steps at 0 are not as wide as
+// they may be. `also` (may be empty) gets each plain run.
 void expect_plain_text(
     HeadPair& pair, const DraftShape& wide,
     const std::function<void(const RunOptions&, const Completion& plain)>& also = {});

@@ -11,6 +11,7 @@
 #include "draft/model/head_chain.h"
 #include "testing/tiny_gguf_lag.h"
 #include "tests/head_pair.h"
+#include "tests/long_short.h"
 
 namespace outrider {
 namespace {
@@ -102,6 +103,13 @@ TEST_P(MtpOutput, ABlockThatEqualsTheTargetIsAcceptedAndOneOfNoiseNextToNever) {
   EXPECT_GT(of_equal.accepted * 100, of_equal.drafted * 97);
   const testing::HeadCounts of_noise = testing::head_counts(noise, 3, 4);
   EXPECT_LT(of_noise.accepted * 100, of_noise.drafted * 15);
+}
+
+TEST_P(MtpOutput, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  Opened opened(lag(TinyHead::kEqual, 0.2f));
+  ASSERT_TRUE(opened.drafter) << opened.target.no_prediction_reason;
+  testing::expect_long_and_short(*opened.target.model, opened.vocabulary(), *opened.drafter,
+                                 [&opened] { return opened.check(); });
 }
 
 // Of several layers llama.cpp makes no more guesses than there are layers. The third is not the

@@ -8,7 +8,9 @@
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
+#include "tests/long_short.h"
 #include "tests/pair.h"
+#include "tests/step_widths.h"
 
 namespace outrider {
 namespace {
@@ -78,12 +80,16 @@ class OtherVocabulary : public ::testing::TestWithParam<Case> {
   Completion run(DraftModelDrafter* drafter, const RunOptions& options) {
     std::vector<Drafter*> drafters;
     if (drafter != nullptr) drafters.push_back(drafter);
-    return testing::run_checked(*target_->model, vocabulary(), drafters, options, [=, this] {
-      std::string problem = target_->model->check_integrity();
-      if (problem.empty() && drafter != nullptr) problem = drafter->check_integrity();
-      if (problem.empty()) problem = translated_->check_integrity();
-      return problem.empty() ? draft_->model->check_integrity() : problem;
-    });
+    return testing::run_checked(*target_->model, vocabulary(), drafters, options,
+                                [=, this] { return check(drafter); });
+  }
+
+  // `drafter` may be null.
+  std::string check(const DraftModelDrafter* drafter) const {
+    std::string problem = target_->model->check_integrity();
+    if (problem.empty() && drafter != nullptr) problem = drafter->check_integrity();
+    if (problem.empty()) problem = translated_->check_integrity();
+    return problem.empty() ? draft_->model->check_integrity() : problem;
   }
 
   testing::TempDir dir_;
@@ -100,6 +106,8 @@ TEST_P(OtherVocabulary, EveryWidthTreeAndTemperatureGivesThePlainText) {
       testing::seeded_prompts(vocabulary(), seed, 8, 60);
   DraftModelDrafter drafter(*translated_, vocabulary().size(),
                             [this](Token t) { return vocabulary().is_end_of_generation(t); });
+  const std::vector<std::int32_t> some = {2, 4, 9};
+  testing::SeenWidths seen;
   std::int64_t accepted = 0;
   std::int64_t drafted = 0;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -112,13 +120,15 @@ TEST_P(OtherVocabulary, EveryWidthTreeAndTemperatureGivesThePlainText) {
       if (i % 2 == 0) options.sampling.top_k = 0;
       if (i % 3 == 0) options.sampling.repeat_penalty = 1.2f;
       const Completion plain = run(nullptr, options);
-      for (const std::int32_t width : {2, 4, 9}) {
+      const bool all = temperature == 0.0f && i % 2 == 0;
+      for (const std::int32_t width : all ? testing::every_width() : some) {
         options.width = width;
-        options.shape.branches = width == 9 ? 4 : 1;
+        options.shape.branches = width >= 9 ? 4 : 1;
         const Completion got = run(&drafter, options);
         ASSERT_EQ(got.tokens, plain.tokens)
             << "prompt " << i << ", T " << temperature << ", width " << width;
-        if (temperature > 0.0f || width == 9) continue;
+        if (all) seen.add(width, got.speculation);
+        if (temperature > 0.0f || (width != 2 && width != 4)) continue;
         accepted += got.speculation.accepted;
         drafted += got.speculation.drafted;
       }
@@ -129,6 +139,14 @@ TEST_P(OtherVocabulary, EveryWidthTreeAndTemperatureGivesThePlainText) {
   EXPECT_GE(static_cast<double>(accepted),
             GetParam().least_acceptance * static_cast<double>(drafted));
   EXPECT_GT(drafted, 0);
+  EXPECT_EQ(seen.missing(), "");
+}
+
+TEST_P(OtherVocabulary, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  DraftModelDrafter drafter(*translated_, vocabulary().size(),
+                            [this](Token t) { return vocabulary().is_end_of_generation(t); });
+  testing::expect_long_and_short(*target_->model, vocabulary(), drafter,
+                                 [&] { return check(&drafter); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, OtherVocabulary, ::testing::ValuesIn(cases()),

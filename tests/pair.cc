@@ -55,10 +55,7 @@ ModelOptions tiny_options() {
 TinyTarget::TinyTarget()
     : open(write_tiny_target(dir), tiny_options(), llama::ContextSettings{}, true) {}
 
-Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
-                       std::vector<Drafter*> drafters, const RunOptions& options,
-                       const std::function<std::string()>& check_models) {
-  Engine engine(target, vocabulary, std::move(drafters));
+Request request_of(const RunOptions& options, const Vocabulary& vocabulary) {
   Request request;
   request.prompt = options.prompt;
   request.sampler = or_abort(llama::make_sampler(
@@ -70,7 +67,14 @@ Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
   request.rule = options.rule;
   request.draft = options.shape;
   request.logprobs = options.logprobs;
-  const RequestId id = or_abort(engine.add(std::move(request)));
+  return request;
+}
+
+Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
+                       std::vector<Drafter*> drafters, const RunOptions& options,
+                       const std::function<std::string()>& check_models) {
+  Engine engine(target, vocabulary, std::move(drafters));
+  const RequestId id = or_abort(engine.add(request_of(options, vocabulary)));
   while (engine.busy()) {
     engine.step();
     EXPECT_EQ(engine.check_integrity(), "");
@@ -83,22 +87,40 @@ Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
   return or_abort(engine.take(id));
 }
 
-std::vector<std::vector<Token>> seeded_prompts(const Vocabulary& vocabulary, std::uint64_t seed,
-                                               std::size_t count, std::size_t longest) {
+namespace {
+
+std::vector<Token> plain_tokens(const Vocabulary& vocabulary) {
   std::vector<Token> plain;
   for (Token t = 0; t < vocabulary.size(); ++t) {
     const std::string_view piece = vocabulary.piece(t);
     if (!piece.empty() && piece[0] >= ' ' && piece[0] <= '~') plain.push_back(t);
   }
+  return plain;
+}
+
+std::vector<Token> random_prompt(const std::vector<Token>& plain, NoiseKey key, std::size_t n) {
+  std::vector<Token> prompt;
+  for (std::uint32_t k = 0; k < n; ++k) {
+    prompt.push_back(plain[noise_bits(key, 1 + k) % plain.size()]);
+  }
+  return prompt;
+}
+
+}  // namespace
+
+std::vector<std::vector<Token>> seeded_prompts(const Vocabulary& vocabulary, std::uint64_t seed,
+                                               std::size_t count, std::size_t longest) {
+  const std::vector<Token> plain = plain_tokens(vocabulary);
   std::vector<std::vector<Token>> prompts(count);
   for (std::size_t i = 0; i < count; ++i) {
     const NoiseKey key = noise_key(seed, i);
-    const std::size_t n = 1 + noise_bits(key, 0) % longest;
-    for (std::uint32_t k = 0; k < n; ++k) {
-      prompts[i].push_back(plain[noise_bits(key, 1 + k) % plain.size()]);
-    }
+    prompts[i] = random_prompt(plain, key, 1 + noise_bits(key, 0) % longest);
   }
   return prompts;
+}
+
+std::vector<Token> seeded_prompt(const Vocabulary& vocabulary, std::uint64_t seed, std::size_t n) {
+  return random_prompt(plain_tokens(vocabulary), noise_key(seed, 0), n);
 }
 
 }  // namespace outrider::testing

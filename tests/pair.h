@@ -49,6 +49,8 @@ struct RunOptions {
   std::int32_t logprobs = -1;
 };
 
+Request request_of(const RunOptions& options, const Vocabulary& vocabulary);
+
 // Runs one request to its end. After every step the engine's integrity, the target's and (when
 // given) the draft model's are asserted; a failure is a GoogleTest failure with the reason.
 Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
@@ -58,5 +60,8 @@ Completion run_checked(LanguageModel& target, const Vocabulary& vocabulary,
 // Seeded prompts: `count` of them, 1 to `longest` tokens, plain tokens only.
 std::vector<std::vector<Token>> seeded_prompts(const Vocabulary& vocabulary, std::uint64_t seed,
                                                std::size_t count, std::size_t longest);
+
+// A seeded prompt of just `n` such tokens.
+std::vector<Token> seeded_prompt(const Vocabulary& vocabulary, std::uint64_t seed, std::size_t n);
 
 }  // namespace outrider::testing

@@ -1,6 +1,6 @@
 // Same output on a real pair: SmolLM2-135M-Instruct requantised to Q4_0 as the target, Q3_K_S as
 // the draft. Needs the files of `./dev models`, named by OUTRIDER_MODELS_DIR. Recorded runs of 600
-// tokens, on the 1.8B stand-in as well, are in docs/benchmarks.md.
+// tokens, on the 1.8B stand-in as well, are in docs/benchmarks-counts.md.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -15,7 +15,7 @@ DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 TEST = re.compile(r"^(\w+)\.(\w+)$")
 # Where what must hold is that all of something happens, and nothing is counted or timed.
 ALL_OF_THEM = {"refused", "all refused", "all stopped", "each is noticed", "same text", "every call",
-               "five drafters and plans", "below"}
+               "below"}
 
 
 def is_figure(cell):

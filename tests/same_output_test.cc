@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/random.h"
+#include "llama/exactness/exactness_rule.h"
 #include "testing/chi_square.h"
 #include "testing/fake_drafter.h"
 #include "testing/sanitized.h"
@@ -15,6 +16,7 @@
 #include "testing/tiny_pair.h"
 #include "tests/pair.h"
 #include "tests/perturbed_model.h"
+#include "tests/step_widths.h"
 
 namespace outrider {
 namespace {
@@ -138,6 +140,8 @@ TEST_P(SameOutput, EveryDrafterWidthAndTemperatureGivesThePlainText) {
   const std::vector<std::vector<Token>> prompts =
       testing::seeded_prompts(vocabulary(), seed, n_prompts(), 60);
   DraftModelDrafter good(*draft_->model, vocabulary().size(), is_end());
+  const std::vector<std::int32_t> some = {2, 3, 4, 8, 16};
+  testing::SeenWidths seen;
   std::int64_t runs = 0;
   std::int64_t accepted = 0;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -146,7 +150,8 @@ TEST_P(SameOutput, EveryDrafterWidthAndTemperatureGivesThePlainText) {
       const Completion plain = run({}, options);
       std::vector<Token> whole = prompts[i];
       whole.insert(whole.end(), plain.tokens.begin(), plain.tokens.end());
-      for (const std::int32_t width : {2, 3, 4, 8, 16}) {
+      const bool all = temperature == 0.0f && i % 8 == 0;
+      for (const std::int32_t width : all ? testing::every_width() : some) {
         options.width = width;
         const Completion drafted = run({&good}, options, &good);
         ASSERT_EQ(drafted.tokens, plain.tokens)
@@ -159,6 +164,7 @@ TEST_P(SameOutput, EveryDrafterWidthAndTemperatureGivesThePlainText) {
           const Completion got = run({&drafter}, options);
           ASSERT_EQ(got.tokens, plain.tokens)
               << name << ", prompt " << i << ", T " << temperature << ", width " << width;
+          if (all) seen.add(width, got.speculation);
           ++runs;
         }
         ++runs;
@@ -168,6 +174,70 @@ TEST_P(SameOutput, EveryDrafterWidthAndTemperatureGivesThePlainText) {
   std::printf("%lld speculative runs equal plain decoding; the draft model had %lld accepted\n",
               static_cast<long long>(runs), static_cast<long long>(accepted));
   EXPECT_GT(accepted, runs / 7);  // the draft is a draft: it is right often enough to matter
+  EXPECT_EQ(seen.missing(), "");
+}
+
+// What exactness depends on beside the weights.
+struct Setting {
+  bool own;  // our kernels; else llama.cpp's, on plain weight buffers
+  const char* type_k;
+  const char* type_v;
+  std::int32_t n_threads;
+};
+
+// Those that are exact on a processor by the rule (llama/exactness/exactness_rule.h).
+constexpr Setting kExactSettings[] = {{true, "f16", "f16", 2},   {true, "bf16", "f16", 1},
+                                      {true, "q8_0", "q8_0", 1}, {true, "f32", "f32", 1},
+                                      {false, "bf16", "f16", 2}, {false, "q8_0", "q8_0", 1}};
+
+// The text goes past 256 cells, up to which more caches are exact (docs/decisions.md).
+TEST_P(SameOutput, EveryExactSettingGivesThePlainTextAtEveryWidth) {
+  constexpr std::int32_t kContext = 320;
+  RunOptions options;
+  options.prompt = testing::seeded_prompt(vocabulary(), testing::test_seed(9), 240);
+  options.max_tokens = 40;
+  options.sampling.temperature = 0.0f;
+  OpenModel draft(dir_.file("draft.gguf"), model_options(kContext), {}, true);
+  DraftModelDrafter good(*draft.model, vocabulary().size(), is_end());
+  for (const Setting& setting : kExactSettings) {
+    SCOPED_TRACE(::testing::Message() << (setting.own ? "own " : "stock ") << setting.type_k << ' '
+                                      << setting.type_v << ' ' << setting.n_threads);
+    ModelOptions model = model_options(kContext);
+    model.path = dir_.file("target.gguf");
+    model.n_threads = setting.n_threads;
+    const Result<llama::RuleFacts> facts = llama::read_rule_facts(model);
+    ASSERT_TRUE(facts.ok()) << facts.status().message();
+    if (setting.own && !facts->own_attention) continue;
+    // Of llama.cpp's kernels for experts the rule says nothing.
+    if (!setting.own && GetParam().n_expert > 0) continue;
+    llama::ContextSettings context;
+    context.type_k = setting.type_k;
+    context.type_v = setting.type_v;
+    OpenModel target(model.path, model, context, /*extra_bufts=*/setting.own);
+    ASSERT_EQ(target.file->facts().kernels.own, setting.own);
+    const auto run_on = [&](std::vector<Drafter*> drafters) {
+      return testing::run_checked(*target.model, vocabulary(), std::move(drafters), options,
+                                  [&target] { return target.model->check_integrity(); });
+    };
+    options.width = 1;
+    const Completion plain = run_on({});
+    std::vector<Token> whole = options.prompt;
+    whole.insert(whole.end(), plain.tokens.begin(), plain.tokens.end());
+    ScriptedDrafter mostly_right(testing::prophet(whole, 100, 5, vocabulary().size()));
+    testing::SeenWidths of_draft;
+    testing::SeenWidths of_script;
+    for (const std::int32_t width : testing::every_width()) {
+      options.width = width;
+      const Completion drafted = run_on({&good});
+      ASSERT_EQ(drafted.tokens, plain.tokens) << "draft model, width " << width;
+      of_draft.add(width, drafted.speculation);
+      const Completion scripted = run_on({&mostly_right});
+      ASSERT_EQ(scripted.tokens, plain.tokens) << "mostly right, width " << width;
+      of_script.add(width, scripted.speculation);
+    }
+    EXPECT_EQ(of_draft.missing(), "");
+    EXPECT_EQ(of_script.missing(), "");
+  }
 }
 
 TEST_P(SameOutput, TheTargetAsItsOwnDraftIsAcceptedWhole) {

@@ -1,7 +1,7 @@
 // How good the suffix drafter's guesses are, next to the simplest drafter of its kind. Needs
 // OUTRIDER_MODELS_DIR (SmolLM2's tokenizer) and OUTRIDER_DATA_DIR, a folder with texts: *.jsonl
 // (input/corpus.h) and *.txt. Each file's texts are joined by newlines and replayed as one. Figures
-// of recorded runs are in docs/benchmarks.md.
+// of recorded runs are in docs/benchmarks-counts.md.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

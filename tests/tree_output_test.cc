@@ -14,6 +14,7 @@
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 #include "tests/pair.h"
+#include "tests/step_widths.h"
 
 namespace outrider {
 namespace {
@@ -67,7 +68,10 @@ TEST(TreeOutput, RandomTreesOfSeveralRequestsGiveThePlainTexts) {
   model.n_sequences = 3;
   OpenModel shared(dir.file("target.gguf"), model, {}, /*extra_bufts=*/false);
   const Vocabulary& vocabulary = alone.file->text_vocabulary();
-  const std::vector<std::vector<Token>> prompts = testing::seeded_prompts(vocabulary, seed, 12, 60);
+  // Each width at temperature 0, then each at 1.
+  const std::vector<std::int32_t> widths = testing::every_width();
+  const std::vector<std::vector<Token>> prompts =
+      testing::seeded_prompts(vocabulary, seed, 2 * widths.size(), 60);
 
   std::vector<std::vector<Token>> plain;
   std::vector<std::vector<Token>> wholes;
@@ -75,9 +79,9 @@ TEST(TreeOutput, RandomTreesOfSeveralRequestsGiveThePlainTexts) {
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     options[i].prompt = prompts[i];
     options[i].seed = 70 + i;
-    options[i].max_tokens = kTokens - static_cast<std::int32_t>(i) * 3;  // they end one by one
-    options[i].width = 3 + static_cast<std::int32_t>(i) % 10;
-    options[i].sampling.temperature = i % 3 == 0 ? 0.0f : 1.0f;
+    options[i].max_tokens = kTokens - static_cast<std::int32_t>(i % 12) * 3;  // they end one by one
+    options[i].width = widths[i % widths.size()];
+    options[i].sampling.temperature = i < widths.size() ? 0.0f : 1.0f;
     plain.push_back(testing::run_checked(*alone.model, vocabulary, {}, options[i], nullptr).tokens);
     wholes.push_back(prompts[i]);
     wholes.back().insert(wholes.back().end(), plain.back().begin(), plain.back().end());
@@ -88,6 +92,7 @@ TEST(TreeOutput, RandomTreesOfSeveralRequestsGiveThePlainTexts) {
   std::vector<RequestId> ids(prompts.size());
   std::size_t started = 0;
   std::int64_t accepted = 0;
+  testing::SeenWidths seen;
   while (engine.busy() || started < prompts.size()) {
     while (started < prompts.size()) {
       Request request;
@@ -108,10 +113,12 @@ TEST(TreeOutput, RandomTreesOfSeveralRequestsGiveThePlainTexts) {
     const Result<Completion> got = engine.take(ids[i]);
     ASSERT_TRUE(got.ok());
     EXPECT_EQ(got->tokens, plain[i]) << "prompt " << i;
-    EXPECT_TRUE(got->speculation.enabled) << got->speculation.reason;
+    EXPECT_TRUE(got->speculation.enabled || options[i].width == 1) << got->speculation.reason;
+    if (i < widths.size()) seen.add(options[i].width, got->speculation);
     accepted += got->speculation.accepted;
   }
   EXPECT_GT(accepted, 50);
+  EXPECT_EQ(seen.missing(), "");
 }
 
 }  // namespace

@@ -268,7 +268,7 @@ TEST(Planner, PredictedChancesComeTrue) {
     const CalibrationScore& score = world.engine().planner().score();
     EXPECT_GT(score.n(), 1000);
     // At temperature 0 this text goes round in circles, so that the same guesses are right, and
-    // wrong, in turn. On real models the error is 0.02 (docs/benchmarks.md).
+    // wrong, in turn. On real models the error was 0.02.
     EXPECT_LT(score.calibration_error(), temperature > 0.0f ? 0.05 : 0.1)
         << "temperature " << temperature;
     EXPECT_LT(score.brier(), 0.95 * score.brier_of_means()) << "temperature " << temperature;

@@ -5,7 +5,7 @@
 // are CSS variables that follow the reader's colour scheme, and each mark says its values when the
 // pointer is on it. All texts are escaped (lab/markup.h).
 //
-// Tested by svg_plot_test.cc; how they look is looked at by hand (docs/benchmarks.md).
+// Tested by svg_plot_test.cc; how they look is looked at by hand (docs/rules.svg).
 #pragma once
 
 #include <cstdint>

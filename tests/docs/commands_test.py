@@ -22,11 +22,13 @@ import urllib.request
 import pytest
 
 import blocks
+import repeats
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 USERS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Measurements are repeated with what they name, which is not there; bugs are llama.cpp's.
-NOT_FOR_USERS = {"benchmarks.md", "bugs.md", "decisions.md"}
+NOT_FOR_USERS = {"bugs.md", "decisions.md",
+                 *(file.name for file in USERS if file.name.startswith("benchmarks"))}
 DOCUMENTS = [file for file in USERS if file.name not in NOT_FOR_USERS]
 SECONDS = 300  # a bound for a block, not a measure
 
@@ -242,14 +244,17 @@ def test_the_version_is_the_same_everywhere(binary):
         assert set(named) == {soversion}, name
 
 
-BENCHMARKS = ROOT / "docs" / "benchmarks.md"
-SECTIONS = re.split(r"^## ", BENCHMARKS.read_text(), flags=re.MULTILINE)[1:]
+# Scripts of ours that a command of ./dev runs, and what they take from each other.
+RUN_BY_DEV = {"./dev bench compare": "bench/compare_peers.py",
+              "./dev bench workers": "bench/workers_bench.py"}
+COMMON_OPTIONS = "bench/subjects.py"
 
 
-def repeated_by(section):
-    """The commands that repeat a section's figures: its first line says `Repeat:`."""
-    lines = section.splitlines()
-    return re.findall(r"`([^`]+)`", lines[1]) if lines[1].startswith("Repeat: `") else []
+def script_of(command):
+    """The script of ours that a command runs, "" for none."""
+    run = re.search(r"python3 ((?:bench|scripts)/\w+\.py)", command)
+    return run[1] if run else next((script for begin, script in RUN_BY_DEV.items()
+                                    if command.startswith(begin)), "")
 
 
 def unknown_in(command, binary):
@@ -258,20 +263,33 @@ def unknown_in(command, binary):
                if not (ROOT / path).exists()}
     unknown |= {name for name in re.findall(r"build/bench/bench_(\w+)", command)
                 if not (ROOT / "bench" / f"{name}_bench.cc").exists()}
-    if command.startswith("build/outrider"):
-        unknown |= set(blocks.OPTION.findall(command)) - options_of(binary)
+    unknown |= {name for name in re.findall(r"build/testing/([\w-]+)", command)
+                if not (ROOT / "testing/tools" / f"{name.replace('-', '_')}.cc").exists()}
+    for one in command.split(" && "):
+        script = script_of(one)
+        if one.startswith("build/") and re.match(r"build/(?:avx2/)?outrider ", one):
+            unknown |= set(blocks.OPTION.findall(one)) - options_of(binary)
+        elif script and (ROOT / script).exists():
+            taken = (ROOT / script).read_text() + (ROOT / COMMON_OPTIONS).read_text()
+            unknown |= {option for option in blocks.OPTION.findall(one) if f'"{option}"' not in taken}
     return unknown
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.splitlines()[0])
-def test_every_figure_says_how_to_repeat_it(section, binary):
-    commands = repeated_by(section)
-    assert commands, "the line behind the heading is 'Repeat: `COMMAND`'"
-    for command in commands:
+REPEATED = [part for file in sorted((ROOT / "docs").glob("benchmarks*.md"))
+            for part in repeats.parts_of(file) if part.commands]
+
+
+@pytest.mark.parametrize("part", REPEATED, ids=lambda part: part.name)
+def test_what_repeats_a_figure_exists(part, binary):
+    for command in part.commands:
         assert not unknown_in(command, binary), command
 
 
 def test_a_command_that_repeats_nothing_is_found(binary):
-    assert repeated_by("Some\n\nFigures: `x`\n") == []
     command = "build/outrider run --no-such-option; bench/none.py build/bench/bench_none"
     assert unknown_in(command, binary) == {"--no-such-option", "bench/none.py", "none"}
+    command = "build/testing/outrider-none a.gguf && build/outrider run --no-such-option"
+    assert unknown_in(command, binary) == {"outrider-none", "--no-such-option"}
+    for command in ("python3 bench/throughput.py --target a --no-such-option",
+                    "./dev bench compare --prompts a --no-such-option"):
+        assert unknown_in(command, binary) == {"--no-such-option"}

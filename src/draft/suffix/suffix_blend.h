@@ -14,8 +14,8 @@
 // behind the last 3 of them "a" 2 times and "b" 3 times, b last: shares of 0.41 follow.
 //
 // The constants were fitted on the first 30,000 tokens of agent traces; what each is worth on
-// texts that they were not fitted on is in docs/benchmarks.md. Recency matters most: texts that
-// change (a file being edited, a log) go on as they did the last time.
+// texts that they were not fitted on is in docs/benchmarks-counts.md. Recency matters most: texts
+// that change (a file being edited, a log) go on as they did the last time.
 //
 // Source: Cleary and Witten, "Data compression using adaptive coding and partial string matching",
 // 1984 (levels and escapes; d / (n + d) is Moffat's method C, 1990); SuffixDecoding, arXiv

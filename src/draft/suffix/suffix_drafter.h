@@ -10,8 +10,8 @@
 // next text of the same one beyond what it shares with it, never sees it. Finished texts that are
 // remembered (draft/suffix/suffix_memory.h) are seen by requests of their namespace only.
 //
-// Cost, measured (docs/benchmarks.md): microseconds a step, no model, about 120 bytes a token of
-// text.
+// Cost, measured (docs/benchmarks-counts.md): microseconds a step, no model, about 120 bytes a
+// token of text.
 //
 // Source: SuffixDecoding, arXiv 2411.04975; SAM-Decoding, arXiv 2411.10666. Tested by
 // suffix_drafter_test.cc and tests/suffix_output_test.cc.

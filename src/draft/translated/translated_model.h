@@ -20,7 +20,7 @@
 // a beginning of it or more, which the next evaluation puts right.
 //
 // Cost. Per row one copy of the shared logits; per evaluation one call of the draft's tokenizer.
-// Figures: docs/benchmarks.md.
+// Figures: docs/benchmarks-counts.md.
 //
 // Tested by translated_model_test.cc (fresh evaluations after every step, faults), and
 // tests/other_vocabulary_test.cc (the text stays plain decoding's).

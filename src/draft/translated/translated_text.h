@@ -16,7 +16,8 @@
 // draft has not (VocabularyMap) is spelt out in ordinary tokens, "<|im_start|>"; the token that the
 // target's tokenizer puts in front of a text is replaced by the draft's.
 //
-// Cost: one call of the tokenizer on some 150 bytes for each extend(); see docs/benchmarks.md.
+// Cost: one call of the tokenizer on some 150 bytes for each extend(); see
+// docs/benchmarks-counts.md.
 //
 // Invariants, restated by check_integrity(): the draft's tokens, the front and control tokens left
 // out, spell the text's bytes, except for a space that the tokenizer adds at a beginning and bytes
