@@ -163,6 +163,7 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
   options.runtime.not_kept = print_not_kept;
+  options.runtime.end_unpolled = true;
   return Catalog::create(std::move(models.entries), std::move(options), loader);
 }
 
