@@ -11,6 +11,8 @@ import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from sanitized import bound
+
 URL = os.environ.get("OUTRIDER_URL", "")
 KEY = os.environ.get("OUTRIDER_KEY", "")
 PREFIX = "outrider:spec_decode_num_"
@@ -23,7 +25,7 @@ def fetch(path, body=None):
     if body is not None:
         request.add_header("Content-Type", "application/json")
         request.data = json.dumps(body).encode()
-    with urllib.request.urlopen(request, timeout=300) as response:
+    with urllib.request.urlopen(request, timeout=bound(300)) as response:
         return response.headers, response.read().decode()
 
 
