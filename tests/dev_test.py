@@ -313,6 +313,37 @@ cmd_soak 0
         self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
 
 
+class Sanitize(DevCase):
+    ASKING = 'tests/clients/run.py*) echo "$@" >>"$FAKE_ROOT/asked"; exit 77'
+
+    def setUp(self):
+        super().setUp()
+        self.plant(self.cache / "models")
+        self.fake("python3", PYTHON.replace("tests/clients/run.py*) exit 77", self.ASKING))
+
+    def asked(self):
+        file = self.dir / "asked"
+        return file.read_text() if file.exists() else ""
+
+    def test_clients_meet_the_sanitized_command(self):
+        for kind, preset in (("address", "asan"), ("thread", "tsan")):
+            code, _, output = self.dev("sanitize", kind)
+            self.assertEqual(code, 0, output)
+            self.assertIn(f"--binary {self.checkout}/build/{preset}/outrider ", self.asked())
+
+    def test_clients_alone_are_a_failure_where_they_cannot_be_had(self):
+        code, _, output = self.dev("sanitize", "address", "clients")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was tested", output)
+        self.assertIn("build/asan/outrider", self.asked())
+
+    def test_another_word_is_refused_before_anything_is_built(self):
+        code, _, output = self.dev("sanitize", "address", "client")
+        self.assertEqual(code, 1)
+        self.assertTrue(output.endswith("give clients, or nothing"), output)
+        self.assertEqual(self.asked(), "")
+
+
 class Opens(DevCase):
     COMMANDS = (["help"], ["models"], ["build", "core"], ["test"], ["sanitize", "address"],
                 ["lint", "--quick"])

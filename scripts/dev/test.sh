@@ -62,27 +62,29 @@ run_tests() {
   count_tests "$preset" "$report" "$status"
 }
 
-# The server with clients from their registries, and its page in Chromium: tests/clients/run.py.
+# test_clients PRESET: the server with clients from their registries, and its page in Chromium:
+# tests/clients/run.py. The clients are the same for all presets, and installed once.
 test_clients() {
   local report status=0
-  report=$(build_dir release)/clients/report.xml
+  report=$(build_dir "$1")/clients/report.xml
   (need node clients) || say "./dev: going on without what some clients need"
   mkdir -p "$(dirname "$report")"
   rm -f "$report"
-  python3 tests/clients/run.py --target "$(model_path smollm2)" \
+  python3 tests/clients/run.py --binary "$(build_dir "$1")/outrider" --target "$(model_path smollm2)" \
     --draft "$(model_path draft_q2_k)" --report "$report" >&2 || status=$?
   if [[ $status == 77 ]]; then  # not to be had here; it said why
     [[ ${CI:-} != true ]] || die "the clients' tests need the clients"
     return
   fi
   [[ -s $report ]] || die "the clients' tests gave no report (see above)"
-  count_tests clients "$report" "$status"
+  count_tests "clients, $1" "$report" "$status"
 }
 
-# llama.cpp's own server tests against ours, on tiny models: tests/clients/llama_server_tests.py.
+# test_like_llama_server PRESET: llama.cpp's own server tests against ours, on tiny models:
+# tests/clients/llama_server_tests.py.
 test_like_llama_server() {
   local build report status=0
-  build=$(build_dir release)
+  build=$(build_dir "$1")
   report=$build/llama_server_tests/judged.xml
   rm -f "$report"
   python3 tests/clients/llama_server_tests.py "$build" >&2 || status=$?
@@ -91,7 +93,7 @@ test_like_llama_server() {
     return
   fi
   [[ -s $report ]] || die "llama.cpp's server tests gave no report (see above)"
-  count_tests "llama.cpp's server tests" "$report" "$status"
+  count_tests "llama.cpp's server tests, $1" "$report" "$status"
 }
 
 # test_module python|node: a module on the library and the tiny models of the release build:
@@ -120,8 +122,8 @@ cmd_clients() {
   need_build
   cmd_build release
   ./dev models smollm2 draft_q2_k >/dev/null || die "the models could not be made (see above)"
-  test_clients
-  test_like_llama_server
+  test_clients release
+  test_like_llama_server release
   finish_tests
 }
 
@@ -159,8 +161,8 @@ cmd_test() {
   test_module python
   test_module node
   if [[ ${#without_models[@]} == 0 ]]; then
-    OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients
-    test_like_llama_server
+    OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients release
+    test_like_llama_server release
   fi
   part "building with sanitizers"
   cmd_build asan
@@ -171,14 +173,32 @@ cmd_test() {
   finish_tests
 }
 
+# sanitize_clients PRESET: what real clients do to the sanitized server, where models and clients can be
+# had. A report of the sanitizer's is a failed test (tests/clients/sanitized.py).
+sanitize_clients() {
+  if ! ./dev models smollm2 draft_q2_k >/dev/null; then
+    [[ ${CI:-} != true ]] || die "the clients' tests need the models"
+    say "./dev: the clients' tests were not run, for want of models (see above)"
+    return
+  fi
+  build_targets "$1" outrider-tiny-model
+  OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients "$1"
+  test_like_llama_server "$1"
+}
+
+# sanitize address|thread [clients]: all tests, or only those with clients.
 cmd_sanitize() {
+  local preset
   case ${1:-} in
-    address) set -- asan ;;
-    thread) set -- tsan ;;
+    address) preset=asan ;;
+    thread) preset=tsan ;;
     *) die "sanitize: give address (with undefined behaviour) or thread" ;;
   esac
-  cmd_build "$1"
-  run_tests "$1"
+  [[ $# -le 1 || $2 == clients ]] || die "sanitize: '$2' is no part of the tests; give clients, or nothing"
+  cmd_build "$preset"
+  [[ $# -gt 1 ]] || run_tests "$preset"
+  sanitize_clients "$preset"
+  [[ $((PASSED + FAILED)) -gt 0 ]] || die "nothing was tested (see above)"
   finish_tests
 }
 
