@@ -10,6 +10,7 @@
 // it over. Not so while it is in use there: that tab's end is another conversation, a copy.
 
 import {openStore} from "./store.js";
+import {allSaid, shownSaid} from "./versions.js";
 
 const kNameLength = 48;
 const kLongestName = 200;
@@ -52,13 +53,6 @@ function shownBefore() {
 // that was told before. Null for none. The `id` is for this tab, and stays.
 function conversationOf(record) {
   return {...record, uid: record.uid ?? record.id, key: record.id, told: record.id, from: null};
-}
-
-/** All that was said, to be compared. */
-function saidOf({messages}) {
-  return JSON.stringify(messages.filter(({role}) => role !== "system").map(
-    ({role, content, toolCalls}) =>
-      [role, content, (toolCalls ?? []).map(({name, arguments: given}) => [name, given])]));
 }
 
 const kNew = "new";
@@ -142,22 +136,29 @@ export class Conversations extends EventTarget {
   }
 
   /**
-   * Conversations that were read from a file, each as a new one unless it is here; the newest is
-   * shown. Returns how many are new.
+   * Conversations that were read from a file, each as a new one unless it is here: a file without
+   * versions may be an export of what is shown. The newest is shown. Returns how many are new.
    */
   add(read) {
-    const known = new Map(this.list().map((one) => [saidOf(one), one]));
-    const before = known.size;
+    const known = new Map();
+    const note = (one) => {
+      known.set(shownSaid(one.messages), one);
+      known.set(allSaid(one.messages), one);
+    };
+    this.list().forEach(note);
+    let added = 0;
     const all = read.map((one) => {
-      const said = saidOf(one);
+      const said = allSaid(one.messages);
       if (!known.has(said)) {
-        known.set(said, {...this.#fresh(), ...one});
-        this.save(known.get(said), {touched: false});
+        const conversation = {...this.#fresh(), ...one};
+        this.save(conversation, {touched: false});
+        note(conversation);
+        ++added;
       }
       return known.get(said);
     });
     this.select(all.reduce((a, b) => b.updated > a.updated ? b : a).id);
-    return known.size - before;
+    return added;
   }
 
   select(id) {
