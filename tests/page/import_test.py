@@ -149,3 +149,11 @@ class MessageFilesTest(PageCase):
         self.page.wait_for_selector(".toast:has-text('a.png cannot be added: it is no text')")
         self.assertEqual(self.page.input_value("#prompt"), "")
         self.assertTrue(self.page.evaluate("window.taken"))
+
+    def test_a_picture_is_refused_as_one_whatever_its_size(self):
+        self.open()
+        self.drop(("photo.png", (1 << 20) + 1, "image/png"))
+        self.page.wait_for_selector(
+            ".toast:has-text('photo.png cannot be added: it is a picture, and messages are text')")
+        self.drop(("drawing.svg", b"<svg></svg>", "image/svg+xml"))
+        self.until(lambda: "<svg></svg>" in self.page.input_value("#prompt"), "the drawing's text")
