@@ -164,6 +164,27 @@ class ListTest(PageCase):
         self.page.fill("#search", "")
         self.assertEqual(names.count(), 12)
 
+    def test_the_conversation_that_is_shown_is_in_sight_in_a_long_list(self):
+        self.open()
+        many = [{"created": i + 1, "updated": i + 1, "messages": [{"role": "user", "content": f"question {i}"},
+                 {"role": "assistant", "content": "answer"}]} for i in range(60)]
+        self.page.set_input_files("#import-file", {
+            "name": "many.json", "mimeType": "application/json", "buffer": json.dumps(many).encode()})
+        self.page.wait_for_selector(".toast")
+        self.page.locator(".conversation-list .name").nth(50).click()
+        seen = """() => {
+            const {top, bottom} = document.querySelector('.conversation-list .current').getBoundingClientRect();
+            const list = document.querySelector('#sidebar nav').getBoundingClientRect();
+            return top >= list.top - 1 && bottom <= list.bottom + 1;
+        }"""
+        self.assertTrue(self.page.evaluate(seen))
+        self.ask("one more")  # which puts it at the top
+        self.assertTrue(self.page.evaluate(seen))
+        self.page.locator(".conversation-list .name").nth(50).click()
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.assertTrue(self.page.evaluate(seen))
+
 
 class NarrowListTest(PageCase):
     viewport = {"width": 375, "height": 700}
