@@ -61,6 +61,17 @@ class VersionsTest(PageCase):
         self.page.get_by_label("Later version").click()
         self.assertEqual(self.questions(), ["changed"])
 
+    def test_undo_shows_what_it_brings_back_where_another_conversation_is_shown(self):
+        self.open()
+        for question in ("first", "second"):
+            self.ask(question)
+        self.again(0)
+        self.until(lambda: self.count() == 2, "the new answer alone")
+        self.ended(0)
+        self.page.click("#new-conversation")
+        self.page.click("text=Undo")
+        self.assertEqual(self.questions(), ["first", "second"])
+
     @needs_mock
     def test_an_answer_that_is_stopped_before_it_begins_replaces_nothing(self):
         self.held("first", "second")
