@@ -85,7 +85,10 @@ void Jobs::wait_any(std::span<const CompletionId> ids, std::int64_t wait_ms, Loc
   ++polls_;
   for (const JobPtr& job : jobs) ++job->polls;
   any_changed_.wait_for(lock, RuntimeShared::wait_time(wait_ms), ready);
-  for (const JobPtr& job : jobs) --job->polls;
+  for (const JobPtr& job : jobs) {
+    --job->polls;
+    job->polled_at = Job::Clock::now();
+  }
   if (--polls_ == 0) no_poll_.notify_all();
 }
 

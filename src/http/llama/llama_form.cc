@@ -95,12 +95,8 @@ class LlamaForm : public AnswerForm {
                 std::string& out) override {
     said_[i].read = fraction;
     if (!wishes_.return_progress) return;
-    const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
     Json event = event_of(i, "", {});
-    event["prompt_progress"] = {{"total", prompt.n_tokens},
-                                {"cache", prompt.n_cached},
-                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)},
-                                {"time_ms", now_() - began_ms_}};
+    event["prompt_progress"] = prompt_progress_json(prompt, fraction, now_() - began_ms_);
     append_event(event, out);
   }
 

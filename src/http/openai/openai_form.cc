@@ -132,6 +132,14 @@ Json openai_usage(const std::vector<Answer>& answers, std::int32_t n) {
           {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
+Json logprobs_json(const std::vector<SaidToken>& tokens) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
+  }
+  return list;
+}
+
 void add_outcome(const Answer& answer, Json& object) {
   const CompletionResult& result = *answer.result();
   object["seed"] = result.completion.seed;

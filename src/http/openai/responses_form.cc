@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "api/completion_json.h"
 #include "http/exchange/error_reply.h"
 #include "http/exchange/random_id.h"
 #include "http/openai/openai_form.h"
@@ -45,14 +44,6 @@ Json new_item(Kind kind) {
 Json new_call(const ToolCallDelta& call) {
   return {{"id", random_id("fc_")}, {"type", "function_call"}, {"status", "in_progress"},
           {"call_id", call.id},     {"name", call.name},       {"arguments", ""}};
-}
-
-Json logprobs_json(const std::vector<SaidToken>& tokens) {
-  Json list = Json::array();
-  for (const SaidToken& token : tokens) {
-    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
-  }
-  return list;
 }
 
 void append(Json& text, const std::string& more) { text.get_ref<std::string&>() += more; }
