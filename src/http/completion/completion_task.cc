@@ -283,6 +283,12 @@ void CompletionTask::set_requests(const CompletionRequest& request, std::int32_t
   }
 }
 
+Status check_prompts(std::size_t n) {
+  if (n <= static_cast<std::size_t>(kMaxPrompts)) return Status();
+  return refused("prompt", "holds " + std::to_string(n) + " prompts, at most " +
+                               std::to_string(kMaxPrompts) + " can be");
+}
+
 Status check_answers(std::size_t prompts, std::int32_t n) {
   const std::int32_t most = kMaxPrompts / static_cast<std::int32_t>(prompts);
   if (n <= most) return Status();

@@ -56,6 +56,8 @@ inline constexpr std::int32_t kMaxPrompts = 128;
 inline constexpr std::string_view kIgnoredToolsHeader = "x-outrider-ignored-tools";
 inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 
+// An error where a body has `n` prompts, more than kMaxPrompts.
+Status check_prompts(std::size_t n);
 // An error where `n` answers to each of `prompts` prompts are more than kMaxPrompts. To be asked
 // before set_requests(), which copies.
 Status check_answers(std::size_t prompts, std::int32_t n);
