@@ -12,9 +12,10 @@
 //
 //     usable - (length - usable) / (2 + i)
 //
-// and the sequence with the highest worth is taken; among equals an empty one, else the one put
-// longest ago. An empty sequence is worth 0. So a prompt that goes on from a whole text takes its
-// sequence, and one that has nothing in common with any takes an empty one, if there is one.
+// and the sequence with the highest worth is taken; among equals one whose whole text the prompt
+// goes on, so that none is held twice, then an empty one, else the one put longest ago. An empty
+// sequence is worth 0. So a prompt that goes on from a whole text takes its sequence, and one that
+// has nothing in common with any takes an empty one, if there is one.
 //
 //     prompt  the cat sat on      idle: 0 "the cat ran far away"   1 "a dog"      2 (empty)
 //     worth                          2 - 3/4 (put first)           0 - 2/3        0

@@ -17,8 +17,8 @@ void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> s
     stats.drafts += s.proposed->has_proposed(requests[i].mask) ? 1 : 0;
     stats.draft_ms += ms;
     (s.answered ? s.stats.draft_ms : s.stats.draft_prompt_ms) += ms;
-    const std::string limit = drafter.limit_reason(s.seq);
-    if (!limit.empty()) s.stats.reason = limit;
+    const std::string note = drafter.note(s.seq);
+    if (!note.empty()) s.stats.reason = note;
   }
 }
 

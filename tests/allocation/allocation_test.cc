@@ -16,10 +16,12 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "capi/boundary.h"
+#include "draft/ngram/ngram_context.h"
 #include "testing/fake_loader.h"
 #include "testing/sanitized.h"
 #include "testing/suffix_file.h"
@@ -246,6 +248,29 @@ TEST(Allocation, FailingOnAnyThreadIsAnErrorAndLeavesNothing) {
   }
   EXPECT_GT(rounds_that_failed, kRounds / 2) << "there must be allocations to fail";
   EXPECT_GT(freed_at_work.load(), kRounds / 20) << "models must be freed while others ask";
+}
+
+// Else a part of one text would be guessed from in the next one.
+TEST(Allocation, OfATextWhoseCountingFailsTheNextOneSeesNothing) {
+  std::vector<Token> first;
+  for (Token token = 0; token < 200; ++token) first.push_back(token);
+  const std::vector<Token> second = {7, 8, 9, 7, 8, 9};
+  int n_failed = 0;
+  for (std::int64_t n = 1; n <= 200; ++n) {
+    NgramContext context;
+    left_here = n;
+    try {
+      context.extend(first);
+    } catch (const std::bad_alloc&) {
+      ++n_failed;
+    }
+    left_here = 0;
+    ASSERT_EQ(context.check_integrity(), "") << "allocation " << n;
+    context.cut(0);
+    context.extend(second);
+    ASSERT_EQ(context.check_integrity(), "") << "allocation " << n;
+  }
+  EXPECT_GT(n_failed, 10) << "there must be allocations to fail";
 }
 
 }  // namespace

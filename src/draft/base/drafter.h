@@ -164,9 +164,14 @@ class Drafter {
   virtual std::vector<double> learned() const { return {}; }
   virtual void recall(std::span<const double> /*learned*/) {}
 
-  // Why `seq` gets no drafts although they were asked for (a full context, ...); empty: nothing
-  // stands in the way.
+  // Why `seq` gets no drafts at all although they were asked for (a full context, ...); empty:
+  // nothing stands in the way. Where it is not empty behind a draft(), that took no pass for `seq`
+  // and is not counted against the drafter.
   virtual std::string limit_reason(SeqId seq) const = 0;
+
+  // What a result says of the guesses that `seq` misses: limit_reason(), or what is gone of what it
+  // still guesses from (a file, ...). Empty: nothing.
+  virtual std::string note(SeqId seq) const { return limit_reason(seq); }
 };
 
 }  // namespace outrider
