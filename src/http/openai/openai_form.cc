@@ -133,10 +133,10 @@ Json openai_usage(const std::vector<Answer>& answers, std::int32_t n) {
 }
 
 void add_outcome(const Answer& answer, Json& object) {
-  Json result = api::result_json(*answer.result());
-  object["seed"] = std::move(result["seed"]);
-  object["timings"] = timings_json(answer.result()->completion);
-  object["speculation"] = std::move(result["speculation"]);
+  const CompletionResult& result = *answer.result();
+  object["seed"] = result.completion.seed;
+  object["timings"] = timings_json(result.completion);
+  object["speculation"] = api::speculation_json(result);
   Json& reason = object["speculation"]["reason"];
   if (reason.is_string()) reason = without_folders(reason.get_ref<const std::string&>());
 }

@@ -148,11 +148,20 @@ class ResponsesForm : public AnswerForm {
     send("response.failed", {{"response", std::move(failed)}}, out);
   }
 
-  Json whole(const std::vector<Answer>& answers) override { return outcome(answers.front()); }
+  // The items are built as in a stream, without its events.
+  void note(std::size_t i, const AnswerDelta& delta) override {
+    std::string none;
+    this->delta(i, delta, none);
+  }
+  Json whole(const std::vector<Answer>& answers) override {
+    std::string none;
+    end(0, answers.front(), none);
+    return outcome(answers.front());
+  }
 
  private:
   void send(const char* type, const Json& fields, std::string& out) {
-    if (!streamed_) return;
+    if (!streamed_) return;  // it was never begun: it is sent at once
     Json event = {{"type", type}};
     event.update(fields);
     event["sequence_number"] = next_event_++;
