@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -80,6 +81,7 @@ struct Sequence {
   bool asks(std::size_t drafter) const { return ((drafters >> drafter) & 1) != 0; }
   // This drafter guesses no more for it. Without any, speculation is off.
   void drop_drafter(std::size_t drafter, const std::string& reason);
+  void drop_failed(std::size_t drafter, std::string_view name, const Status& why);
   bool over() const { return output.finished() || !error.ok(); }
 };
 
