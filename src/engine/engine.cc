@@ -231,7 +231,7 @@ std::vector<Update> Engine::step() {
             .planner = planner_,
             .clock = clock,
             .planned_width = options_.planned_width};
-  step.parts = choose_parts(target_, sequences_, prompts_);
+  step.parts = choose_parts(target_, sequences_, prompts_, division_);
   if (!step.parts.empty()) {
     prepare(step);
     propose(step);

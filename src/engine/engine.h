@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "draft/base/drafter.h"
 #include "engine/idle_texts.h"
+#include "engine/prompt_division.h"
 #include "engine/prompt_share.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
@@ -170,6 +171,7 @@ class Engine {
   EngineOptions options_;
   Planner planner_;
   PromptShare prompts_;
+  PromptDivision division_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
   std::vector<Completion> done_;                      // finished, not taken
   IdleTexts idle_;                                    // sequences of the target not in use
