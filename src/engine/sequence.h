@@ -1,6 +1,7 @@
 // Sequence: one request on its way through the steps.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,6 +66,14 @@ struct Sequence {
   SpeculationStats stats;                        // .drafters: [engine's drafters when it was added]
   DrafterMask drafters = 0;                      // that may guess, as bits of their index
   std::vector<std::vector<std::size_t>> chains;  // their plan (DrafterPlan), in such indices
+
+  // A drafter that found too little room for this text: how often one after the other, and after
+  // how many steps of the text it is asked again.
+  struct Shortage {
+    std::int32_t count = 0;
+    std::int64_t not_before = 0;
+  };
+  std::array<Shortage, kMaxDrafters> shortages = {};  // [engine's drafters]
 
   // Tokens of the text that a model holding `length` of them has not seen. At least 1.
   std::span<const Token> unseen(Pos length) const {
