@@ -16,8 +16,8 @@ using testing::FakeBlockModel;
 using testing::FakeModel;
 using testing::FakeSampler;
 
-constexpr std::int32_t kTokens = 12;
-constexpr std::int32_t kHeadStates = 3;
+constexpr std::int32_t kFaultVocab = 12;
+constexpr std::int32_t kFaultStates = 3;
 
 // Two texts and the trees of a call for both.
 struct TwoTexts {
@@ -44,15 +44,15 @@ struct TwoTexts {
 };
 
 TEST(DraftFaults, OfADraftModelsCommitConcernItsTextAlone) {
-  FakeModel model({.n_vocab = kTokens,
+  FakeModel model({.n_vocab = kFaultVocab,
                    .n_ctx = 64,
                    .n_batch = 24,
                    .n_sequences = 2,
                    .rollback = Rollback::kAny,
                    .max_leaves = 4,
                    .max_width = 16},
-                  testing::random_rows(kTokens, 3, 2.0f));
-  DraftModelDrafter drafter(model, kTokens, {});
+                  testing::random_rows(kFaultVocab, 3, 2.0f));
+  DraftModelDrafter drafter(model, kFaultVocab, {});
   for (const SeqId seq : {0, 1}) ASSERT_TRUE(drafter.begin(seq, 0).ok());
   TwoTexts two;
   std::vector<DraftRequest> requests = two.requests();
@@ -79,23 +79,23 @@ TEST(DraftFaults, OfADraftModelsCommitConcernItsTextAlone) {
 }
 
 TEST(DraftFaults, OfAHeadsStatesConcernTheirTextAlone) {
-  FakeBlockModel model({.n_vocab = kTokens,
+  FakeBlockModel model({.n_vocab = kFaultVocab,
                         .n_ctx = 64,
                         .n_batch = 16,
                         .n_sequences = 2,
-                        .n_states = kHeadStates,
+                        .n_states = kFaultStates,
                         .most_guesses = 4,
                         .can_share = true},
-                       testing::random_rows(kTokens, 3, 2.0f));
-  BlockDrafter drafter(model, kTokens, {}, /*window=*/512);
+                       testing::random_rows(kFaultVocab, 3, 2.0f));
+  BlockDrafter drafter(model, kFaultVocab, {}, /*window=*/512);
   TwoTexts two;
   for (const SeqId seq : {0, 1}) {
     ASSERT_TRUE(drafter.begin(seq, 0).ok());
     const std::vector<Token>& text = two.texts[static_cast<std::size_t>(seq)];
     for (std::size_t at = 0; at + 1 < text.size(); ++at) {
-      std::vector<float> state(kHeadStates, 0.0f);
-      for (std::size_t back = 0; back < kHeadStates && back <= at; ++back) {
-        state[kHeadStates - 1 - back] = static_cast<float>(text[at - back] + 1);
+      std::vector<float> state(kFaultStates, 0.0f);
+      for (std::size_t back = 0; back < kFaultStates && back <= at; ++back) {
+        state[kFaultStates - 1 - back] = static_cast<float>(text[at - back] + 1);
       }
       // Of the first text a state that is another token's.
       const Token token = seq == 0 && at == 1 ? 9 : text[at];
