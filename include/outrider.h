@@ -72,7 +72,9 @@ OUTRIDER_EXPORT const char *outrider_version(void);
  *                    (136 bytes each), at most a quarter of them for one namespace; default 0: none.
  *                    Only completions that name a "namespace" are remembered, for that namespace
  *   "remember_folder"  a folder that keeps the remembered texts over restarts; default: none. It
- *                    is made for this user alone; one that cannot be written to is an error
+ *                    is made for this user alone; one that cannot be written to is an error. What
+ *                    it does not take when the target goes is told by the log (outrider_set_log)
+ *                    and in system.status, "not_kept"
  *   "prompt_cache"   a folder that keeps what was read of ended texts over restarts, likewise;
  *                    default: none
  *   "prompt_cache_mib"  mebibytes that it may have, 1 to 1048576; default 2048

@@ -174,7 +174,11 @@ TEST_F(IsolatedRuntime, AWorkerThatDiesInARequestEndsItAndAnotherOneTakesItsPlac
   const CompletionId id = runtime_->start(endless(2))->id;
   wait_for_text(id);
   two.kill();
-  expect_deaths({id}, "Remote RPC server crashed");
+  const std::string gone = "the worker " + two.address() + " cannot be reached";
+  expect_deaths({id}, gone);
+  while (runtime_->status().target.serving) std::this_thread::yield();
+  EXPECT_NE(runtime_->status().target.error.message().find(gone), std::string::npos)
+      << runtime_->status().target.error.message();
   const testing::WorkerProcess three;
   spread.workers = {one.address(), three.address()};
   load(ModelRole::kTarget, spread);

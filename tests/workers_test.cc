@@ -125,6 +125,9 @@ TEST_F(Workers, OneThatIsKilledInARequestEndsThatRequestAndTheTargetLoadsAgain) 
     EXPECT_EQ(failed.error.code(), StatusCode::kInternal);
     EXPECT_NE(failed.error.message().find("Remote RPC server crashed"), std::string::npos)
         << failed.error.message();
+    EXPECT_NE(failed.error.message().find("the worker " + two.address() + " cannot be reached"),
+              std::string::npos)
+        << failed.error.message();
     EXPECT_LT(failed.tokens.size(), 100U);
   }
   EXPECT_TRUE(load({one.address()}).ok()) << "its client is gone, so the other worker is free";
@@ -179,6 +182,9 @@ TEST_F(Workers, OneThatStopsAnsweringEndsItsRequestsAfterItsTime) {
   const Completion failed = *engine.take(id);
   EXPECT_EQ(failed.finish, FinishReason::kError);
   EXPECT_NE(failed.error.message().find("worker_timeout_s"), std::string::npos)
+      << failed.error.message();
+  EXPECT_NE(failed.error.message().find("the worker " + worker.address() + " does not answer"),
+            std::string::npos)
       << failed.error.message();
   EXPECT_FALSE((*far)->model().health().ok());
 }

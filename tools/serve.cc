@@ -101,6 +101,7 @@ class ServeCommand : public Command {
   ServeCommand() : Command("serve", "serve OpenAI's API and a page over HTTP", kServeDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  OptionFacts facts() const override { return {.elsewhere = options_of_tables(catalog_)}; }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
@@ -162,6 +163,7 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
   options.runtime.not_kept = print_not_kept;
+  options.runtime.end_unpolled = true;
   return Catalog::create(std::move(models.entries), std::move(options), loader);
 }
 

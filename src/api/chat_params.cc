@@ -177,21 +177,7 @@ void read_tool(JsonFields& fields, const Json& tool, const std::string& path, Ch
   inner.choice("type", type, kTypes);
   inner.require("function");
   if (const Json* function = inner.any("function")) {
-    JsonFields named(*function, path + ".function.");
-    named.require("name");
-    named.text("name", read.name);
-    read_text_or_null(named, "description", read.description);
-    const Json* given = named.any("strict");
-    if (given != nullptr && !given->is_null()) named.boolean("strict", read.strict);
-    const Json* parameters = named.any("parameters");
-    if (parameters != nullptr && !parameters->is_null()) {
-      if (!parameters->is_object()) {
-        named.refuse("parameters", *parameters, "a JSON schema (an object)");
-      } else {
-        read.parameters = json::encode(*parameters);
-      }
-    }
-    inner.take(named.finish());
+    read_function(inner, *function, path + ".function", read);
   }
   fields.take(inner.finish());
 }
@@ -245,6 +231,25 @@ void read_messages(JsonFields& fields, CompletionRequest& request) {
     read_message(fields, (*given)[i], item_name("messages", i) + ".",
                  request.messages.emplace_back());
   }
+}
+
+void read_function(JsonFields& fields, const Json& function, const std::string& place,
+                   ChatTool& read) {
+  JsonFields named(function, place + ".");
+  named.require("name");
+  named.text("name", read.name);
+  read_text_or_null(named, "description", read.description);
+  const Json* given = named.any("strict");
+  if (given != nullptr && !given->is_null()) named.boolean("strict", read.strict);
+  const Json* parameters = named.any("parameters");
+  if (parameters != nullptr && !parameters->is_null()) {
+    if (!parameters->is_object()) {
+      named.refuse("parameters", *parameters, "a JSON schema (an object)");
+    } else {
+      read.parameters = json::encode(*parameters);
+    }
+  }
+  fields.take(named.finish());
 }
 
 void read_each_tool(JsonFields& fields, CompletionRequest& request, ToolReader read) {

@@ -63,6 +63,10 @@ void set_effort(CompletionRequest& request, std::string_view effort);
 void read_reasoning_at(JsonFields& fields, const std::string& place, const json::Json& reasoning,
                        CompletionRequest& request);
 
+// {"name", "description", "parameters", "strict"} at `place`, "tools[2].function".
+void read_function(JsonFields& fields, const json::Json& function, const std::string& place,
+                   ChatTool& read);
+
 // As read_tools() where a tool has another form: at most kMaxChatTools, each read by `read`, which
 // is told its `place`, "tools[2]".
 using ToolReader = void (*)(JsonFields& fields, const json::Json& tool, const std::string& place,

@@ -62,10 +62,11 @@ TEST(Methods, StatusSaysWhatIsLoadedAndWhatFailed) {
   Json status = fake.result("system.status", Json::object());
   EXPECT_EQ(keys(status),
             (std::set<std::string>{"version", "commit", "target", "draft", "exactness", "n_ctx",
-                                   "slots", "running", "queued", "drafters"}));
+                                   "slots", "running", "queued", "drafters", "not_kept"}));
   EXPECT_EQ(status["commit"], Json()) << "only what is installed says so";
   EXPECT_EQ(status["target"]["state"], "absent");
   EXPECT_EQ(status["exactness"], Json());
+  EXPECT_EQ(status["not_kept"], Json::array());
   fake.load("target", "target");
   fake.load("draft", "broken");
   status = fake.result("system.status", {{"wait_ms", 60'000}});

@@ -74,7 +74,8 @@ Json status_json(const RuntimeStatus& status) {
           {"slots", status.slots},
           {"running", status.running},
           {"queued", status.queued},
-          {"drafters", drafters_json(status)}};
+          {"drafters", drafters_json(status)},
+          {"not_kept", status.not_kept}};
 }
 
 Json stats_json(const RuntimeStatus& s) {

@@ -30,9 +30,9 @@ std::optional<DrafterExperience> ExperienceFiles::load(const std::string& drafte
   return experience_from(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-void ExperienceFiles::save(const std::string& drafter, const DrafterExperience& experience) {
+Status ExperienceFiles::save(const std::string& drafter, const DrafterExperience& experience) {
   Unsynced ops;
-  (void)write_cache_file(file_of(drafter), key_of(drafter) + '\n' + to_text(experience), ops);
+  return write_cache_file(file_of(drafter), key_of(drafter) + '\n' + to_text(experience), ops);
 }
 
 }  // namespace outrider

@@ -1,6 +1,6 @@
 // ExperienceFiles: what was learned of drafters, in files "<folder>/experience/<hash>.txt", by
 // target, drafter, machine, build and settings. A file that cannot be read or is damaged is as if
-// it were not there, and a folder that cannot be written is passed over.
+// it were not there.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ class ExperienceFiles : public ExperienceStore {
       : folder_(std::move(folder)), target_(std::move(target)) {}
 
   std::optional<DrafterExperience> load(const std::string& drafter) override;
-  void save(const std::string& drafter, const DrafterExperience& experience) override;
+  Status save(const std::string& drafter, const DrafterExperience& experience) override;
 
   std::filesystem::path file_of(const std::string& drafter) const;
 

@@ -18,8 +18,11 @@ DrafterExperience some(double gained) {
 
 TEST(ExperienceFiles, WhatWasSavedOfADrafterIsLoadedByANewOne) {
   const testing::TempDir dir;
-  ExperienceFiles(dir.file("cache"), "a target").save("draft A", some(3.0));
-  ExperienceFiles(dir.file("cache"), "a target").save("draft A", some(4.0));  // replaced
+  for (const double gained : {3.0, 4.0}) {  // the second replaces the first
+    ExperienceFiles files(dir.file("cache"), "a target");
+    const Status saved = files.save("draft A", some(gained));
+    ASSERT_TRUE(saved.ok()) << saved.message();
+  }
   ExperienceFiles again(dir.file("cache"), "a target");
   const std::optional<DrafterExperience> found = again.load("draft A");
   ASSERT_TRUE(found);
@@ -39,7 +42,7 @@ TEST(ExperienceFiles, WhatWasSavedOfADrafterIsLoadedByANewOne) {
 TEST(ExperienceFiles, ADamagedFileIsAsNone) {
   const testing::TempDir dir;
   ExperienceFiles files(dir.file("cache"), "a target");
-  files.save("draft A", some(3.0));
+  ASSERT_TRUE(files.save("draft A", some(3.0)).ok());
   const fs::path path = files.file_of("draft A");
   fs::resize_file(path, fs::file_size(path) / 2);
   EXPECT_FALSE(files.load("draft A"));
@@ -47,11 +50,13 @@ TEST(ExperienceFiles, ADamagedFileIsAsNone) {
   EXPECT_FALSE(files.load("draft A"));
 }
 
-TEST(ExperienceFiles, AFolderThatCannotBeWrittenIsPassedOver) {
+TEST(ExperienceFiles, AFolderThatCannotBeWrittenIsNamed) {
   const testing::TempDir dir;
   std::ofstream(dir.file("file")) << "in the way";
   ExperienceFiles files(dir.file("file"), "a target");
-  files.save("draft A", some(3.0));
+  const Status saved = files.save("draft A", some(3.0));
+  EXPECT_FALSE(saved.ok());
+  EXPECT_NE(saved.message().find(dir.file("file")), std::string::npos) << saved.message();
   EXPECT_FALSE(files.load("draft A"));
 }
 

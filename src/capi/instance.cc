@@ -121,6 +121,9 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string_view text,
                                                    std::unique_ptr<ModelLoader> loader) {
   OUTRIDER_ASSIGN_OR_RETURN(Config config, read_config(text));
   OUTRIDER_RETURN_IF_ERROR(prepare_folders(config.runtime));
+  config.runtime.not_kept = [](const Status& why) {
+    log_line(LogLevel::kWarning, "what was learned cannot be kept: " + why.message());
+  };
   std::unique_ptr<Instance> instance(
       new Instance(std::make_unique<LoggingLoader>(std::move(loader))));
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,

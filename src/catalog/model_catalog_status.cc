@@ -1,5 +1,6 @@
 // What ModelCatalog tells of its models.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "catalog/model_catalog.h"
@@ -20,7 +21,7 @@ CatalogStatus ModelCatalog::told(const Model& model) {
                     .path = model.entry.target.path,
                     .draft_path = model.entry.draft ? model.entry.draft->path : "",
                     .offered_draft = model.entry.offered_draft};
-  const RuntimeStatus of = model.runtime ? model.runtime->status() : RuntimeStatus{};
+  RuntimeStatus of = model.runtime ? model.runtime->status() : RuntimeStatus{};
   switch (model.state) {
     case State::kAbsent:
       one.state = ModelState::kAbsent;
@@ -43,13 +44,14 @@ CatalogStatus ModelCatalog::told(const Model& model) {
       break;
   }
   if (model.runtime && model.state == State::kReady) {
-    one.notes = of.target.notes;
-    one.notes.insert(one.notes.end(), of.draft.notes.begin(), of.draft.notes.end());
+    one.notes = std::move(of.target.notes);
+    one.notes.insert(one.notes.end(), std::make_move_iterator(of.draft.notes.begin()),
+                     std::make_move_iterator(of.draft.notes.end()));
     one.complete = one.state == ModelState::kReady && model.runtime->wait_loaded(0);
     if (of.draft.state == ModelState::kFailed) one.draft_error = of.draft.error;
-    for (const DrafterStatus& drafter : of.drafters) {
-      for (const DrafterFileStatus& file : drafter.files) {
-        if (file.state == ModelState::kFailed) one.failed_files.push_back(file);
+    for (DrafterStatus& drafter : of.drafters) {
+      for (DrafterFileStatus& file : drafter.files) {
+        if (file.state == ModelState::kFailed) one.failed_files.push_back(std::move(file));
       }
     }
   }

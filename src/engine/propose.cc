@@ -77,7 +77,7 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
     if (asking.guides[i]) asking.guides[i]->finish(ms, sharing, could);
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
-  const double drafting_ms = ms - asking.passes->reading_ms;
+  const double drafting_ms = ms - asking.passes->reading_ms - asking.passes->held_up_ms;
   step.draft_ms += drafting_ms;
   step.drafter_ms.resize(step.drafters.size(), 0.0);
   // The accounts are charged for the planner's requests only.

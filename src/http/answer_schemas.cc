@@ -30,7 +30,7 @@ constexpr std::string_view kSchemas = R"JSON({
   "id": {"type": "string"}, "type": {"const": "function"},
   "function": {"type": "object", "required": ["name", "arguments"], "properties": {
     "name": {"type": "string"}, "arguments": {"type": "string"}}}}},
-"FinishReason": {"enum": ["stop", "length", "tool_calls"]},
+"FinishReason": {"enum": ["stop", "length", "tool_calls", "function_call"]},
 "Usage": {"type": "object", "required": ["prompt_tokens", "completion_tokens", "total_tokens"],
   "properties": {"prompt_tokens": {"type": "integer", "minimum": 0},
     "completion_tokens": {"type": "integer", "minimum": 0},
@@ -56,7 +56,9 @@ constexpr std::string_view kSchemas = R"JSON({
       "index": {"type": "integer"},
       "message": {"type": "object", "required": ["role", "content"], "properties": {
         "role": {"const": "assistant"}, "content": {"type": ["string", "null"]},
-        "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}}}},
+        "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}},
+        "function_call": {"type": "object", "required": ["name", "arguments"], "properties": {
+          "name": {"type": "string"}, "arguments": {"type": "string"}}}}},
       "logprobs": {"type": ["object", "null"]},
       "finish_reason": {"$ref": "#/components/schemas/FinishReason"}}}}}},
 "TextCompletion": {"allOf": [{"$ref": "#/components/schemas/Completion"}], "properties": {

@@ -91,19 +91,21 @@ RemoteModel::RemoteModel(std::string path, const LoadHooks& hooks, FileDescripto
 Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const std::string& program,
                                                        const OpenRequest& request,
                                                        const LoadHooks& hooks,
-                                                       const std::function<void(double)>& probing) {
+                                                       const std::function<void(double)>& probing,
+                                                       FindCause find_cause) {
   return open(
       [&program](ChildEnds ends) {
         return ChildProcess::start(program, {"outrider", "model-host", "3", "4"},
                                    {ends.channel.get(), ends.memory.get()});
       },
-      request, hooks, probing);
+      request, hooks, probing, std::move(find_cause));
 }
 
 Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const StartHost& start,
                                                        const OpenRequest& request,
                                                        const LoadHooks& hooks,
-                                                       const std::function<void(double)>& probing) {
+                                                       const std::function<void(double)>& probing,
+                                                       FindCause find_cause) {
   Result<std::pair<FileDescriptor, FileDescriptor>> ends = Channel::make_pair();
   if (!ends.ok()) return ends.status();
   Result<SharedMemory> memory = SharedMemory::create();
@@ -112,6 +114,7 @@ Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const StartHost& start,
   if (!shared.ok()) return shared.status();
   std::unique_ptr<RemoteModel> model(
       new RemoteModel(request.model.path, hooks, std::move(ends->first), std::move(*memory)));
+  model->find_cause_ = std::move(find_cause);
   Result<std::unique_ptr<ChildProcess>> child =
       start({.channel = std::move(ends->second), .memory = std::move(*shared)});
   if (!child.ok()) return child.status();
@@ -213,7 +216,10 @@ Status RemoteModel::lose(const Status& how) {
     words = child_->last_lines();
   }
   if (words.empty()) words = last_error_;
-  lost_ = internal_error(what + (words.empty() ? "" : ": " + words));
+  if (!words.empty()) what += ": " + words;
+  // One that has not greeted has not come to what it could die of.
+  const std::string cause = greeted_ && find_cause_ ? find_cause_() : "";
+  lost_ = internal_error(what + (cause.empty() ? "" : "; " + cause));
   for (SequenceState& state : states_) state = SequenceState();
   return lost_;
 }

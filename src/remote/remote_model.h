@@ -10,7 +10,8 @@
 // interrupt flag every few milliseconds and passes it on.
 //
 // The end of the child, whenever it comes: the call that meets it fails with kInternal, saying how
-// the child ended and what it said last, and so does every further one; length() and room() are 0.
+// the child ended, what it said last and, where whoever opened it knows how to find out, what else
+// is gone (its workers); so does every further one; length() and room() are 0.
 // Nothing hangs: a child that does not answer although it was told to stop is killed after a while,
 // and one whose workers have stopped answering after ModelOptions::worker_timeout_s.
 // Destroying the model ends the child and waits for that.
@@ -49,6 +50,9 @@ class RemoteModel : public LanguageModel {
   // Begins serve_model() at the other end, and returns the process that does it; null when a thread
   // does (in tests).
   using StartHost = std::function<Result<std::unique_ptr<ChildProcess>>(ChildEnds ends)>;
+  // What a child that is gone may have died of, for the error: asked once, by the call that meets
+  // its end, which waits for it. Empty, or an empty text: nobody knows.
+  using FindCause = std::function<std::string()>;
 
   // Starts `program` (remote/host_program.h) and opens the model there. `hooks` as for any loading;
   // its log also gets the child's lines later on. `probing` is told how far the probe is; may be
@@ -58,13 +62,15 @@ class RemoteModel : public LanguageModel {
   static Result<std::unique_ptr<RemoteModel>> open(const std::string& program,
                                                    const OpenRequest& request,
                                                    const LoadHooks& hooks,
-                                                   const std::function<void(double)>& probing);
+                                                   const std::function<void(double)>& probing,
+                                                   FindCause find_cause = {});
 
   // The same with another host.
   static Result<std::unique_ptr<RemoteModel>> open(const StartHost& start,
                                                    const OpenRequest& request,
                                                    const LoadHooks& hooks,
-                                                   const std::function<void(double)>& probing);
+                                                   const std::function<void(double)>& probing,
+                                                   FindCause find_cause = {});
 
   ~RemoteModel() override;
 
@@ -121,6 +127,7 @@ class RemoteModel : public LanguageModel {
 
   std::string path_;
   LogSink log_;
+  FindCause find_cause_;
   bool greeted_ = false;    // by the child
   std::string last_error_;  // the child's last line of that level
   Channel channel_;

@@ -283,6 +283,27 @@ TEST(RemoteModel, TheOtherSideMayVanishWhileItLoads) {
             "'a.gguf' ran in a process of its own, which is gone: tensor 'x' is out of bounds");
 }
 
+TEST(RemoteModel, WhatTheOtherSideDiedOfIsFoundOutOnceAndInEveryError) {
+  int asked = 0;
+  Host host;
+  Result<std::unique_ptr<RemoteModel>> model =
+      RemoteModel::open(host.starter(), request(), {}, {}, [&asked] {
+        ++asked;
+        return "the worker b:2 cannot be reached";
+      });
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(asked, 0);
+  host.fake().on_evaluate([&] { host.vanish(); });
+  const TokenTree root(1);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ((*model)->evaluate({&item, 1}).message(),
+              "'a.gguf' ran in a process of its own, which is gone; the worker b:2 cannot be "
+              "reached");
+  }
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(RemoteModel, TheHostEndsWithTheModel) {
   Host host;
   Result<std::unique_ptr<RemoteModel>> model = host.open();

@@ -146,7 +146,11 @@ std::string DecodeLoop::why_without(const Job& job) const {
   std::vector<std::string> why;
   for (const std::vector<std::string>& chain : job.request.drafters.chains) {
     for (const std::string& name : chain) {
-      if (station_->engine().find_drafter(name)) continue;
+      if (station_->engine().find_drafter(name)) {
+        std::string failures = is_current() ? parts_.files.failures(name) : "";
+        if (!failures.empty()) why.push_back(std::move(failures));
+        continue;
+      }
       Draft* const draft = station_->draft();
       const ModelFile model = model_file_of(name);
       if (model == ModelFile::kTarget) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace outrider {
 
@@ -21,9 +22,10 @@ void Experiences::recall(Engine& engine, const Drafter& drafter, const std::stri
   }
 }
 
-void Experiences::keep(const Engine& engine) {
+Status Experiences::keep(const Engine& engine) {
   const std::int64_t steps = engine.planner().steps_noted();
-  if (store_ == nullptr || steps == kept_at_) return;
+  Status first;
+  if (store_ == nullptr || steps == kept_at_) return first;
   kept_at_ = steps;
   try {
     for (const auto& [name, identity] : identities_) {
@@ -31,10 +33,13 @@ void Experiences::keep(const Engine& engine) {
       if (!place) continue;
       DrafterExperience experience = engine.planner().experience(*place);
       experience.own = engine.drafters()[*place]->learned();
-      if (!experience.empty()) store_->save(identity, experience);
+      if (experience.empty()) continue;
+      Status saved = store_->save(identity, experience);
+      if (first.ok()) first = std::move(saved);
     }
   } catch (const std::exception&) {  // out of memory
   }
+  return first;
 }
 
 }  // namespace outrider

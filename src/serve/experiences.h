@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/status.h"
 #include "engine/engine.h"
 #include "plan/experience.h"
 
@@ -18,12 +19,11 @@ class ExperienceStore {
   virtual ~ExperienceStore() = default;
   // `drafter` says which one, with all that its speed depends on. Nothing: unknown, or unreadable.
   virtual std::optional<DrafterExperience> load(const std::string& drafter) = 0;
-  // Losing it is no error.
-  virtual void save(const std::string& drafter, const DrafterExperience& experience) = 0;
+  // Errors: why it is lost, which costs time and nothing else.
+  virtual Status save(const std::string& drafter, const DrafterExperience& experience) = 0;
 };
 
-// One engine's. The thread's that steps it. Nothing here fails: what cannot be had or kept is as if
-// it were not known.
+// One engine's. The thread's that steps it. What cannot be had or kept is as if it were not known.
 class Experiences {
  public:
   // Null: nothing is kept. `store` must outlive this.
@@ -37,11 +37,12 @@ class Experiences {
     recall(engine, drafter, std::string(drafter.name()));
   }
 
-  // Saves all that was learned since they were recalled or saved last.
-  void keep(const Engine& engine);
+  // Saves all that was learned since they were recalled or saved last. The store's error, the first
+  // one; the others are saved all the same. Never throws.
+  Status keep(const Engine& engine);
   // The same where so much was said since that it is worth it.
-  void keep_now_and_then(const Engine& engine) {
-    if (engine.planner().steps_noted() - kept_at_ >= kWorthKeeping) keep(engine);
+  Status keep_now_and_then(const Engine& engine) {
+    return engine.planner().steps_noted() - kept_at_ >= kWorthKeeping ? keep(engine) : Status();
   }
 
  private:

@@ -17,12 +17,15 @@ class KeptInMemory : public ExperienceStore {
     if (found == kept.end()) return std::nullopt;
     return experience_from(found->second);
   }
-  void save(const std::string& drafter, const DrafterExperience& experience) override {
+  Status save(const std::string& drafter, const DrafterExperience& experience) override {
+    if (!failure.ok()) return failure;
     kept[drafter] = to_text(experience);
     ++n_saved;
+    return Status();
   }
   std::map<std::string, std::string> kept;
   int n_saved = 0;
+  Status failure;  // of each save from now on
 };
 
 const Drafter& draft_of(PlannedWorld& world) { return *world.engine().drafters()[0]; }
@@ -38,7 +41,7 @@ double run_process(const PlannedSetting& setting, ExperienceStore* store, int n_
     const double ms = world.run(kAutoWidth, seed + static_cast<std::uint64_t>(i));
     if (i == 0) first_ms = ms;
   }
-  experiences.keep(world.engine());
+  EXPECT_TRUE(experiences.keep(world.engine()).ok());
   return first_ms;
 }
 
@@ -92,7 +95,7 @@ TEST(Experiences, WithoutAStoreOrANameNothingIsKept) {
   Experiences experiences(&store);
   experiences.recall(world.engine(), draft_of(world), "");
   world.run(kAutoWidth, 70);
-  experiences.keep(world.engine());
+  EXPECT_TRUE(experiences.keep(world.engine()).ok());
   EXPECT_TRUE(store.kept.empty());
 }
 
@@ -102,18 +105,31 @@ TEST(Experiences, IsKeptWhereSomethingWasSaidSince) {
   PlannedWorld world(setting);
   Experiences experiences(&store);
   experiences.recall(world.engine(), draft_of(world), "the draft");
-  experiences.keep(world.engine());
+  EXPECT_TRUE(experiences.keep(world.engine()).ok());
   EXPECT_EQ(store.n_saved, 0) << "nothing was said";
   world.run(kAutoWidth, 70);
-  experiences.keep(world.engine());
+  EXPECT_TRUE(experiences.keep(world.engine()).ok());
   EXPECT_EQ(store.n_saved, 1);
-  experiences.keep(world.engine());
+  EXPECT_TRUE(experiences.keep(world.engine()).ok());
   EXPECT_EQ(store.n_saved, 1) << "nothing new";
   for (int i = 0; i < 8; ++i) {
     world.run(kAutoWidth, 71 + static_cast<std::uint64_t>(i));
-    experiences.keep_now_and_then(world.engine());
+    EXPECT_TRUE(experiences.keep_now_and_then(world.engine()).ok());
   }
   EXPECT_GT(store.n_saved, 1);
+}
+
+TEST(Experiences, WhatCannotBeKeptIsSaid) {
+  const PlannedSetting setting{.machine = plan_machines()[0], .draft_rows = good_draft()};
+  KeptInMemory store;
+  store.failure = internal_error("the disk is gone");
+  PlannedWorld world(setting);
+  Experiences experiences(&store);
+  experiences.recall(world.engine(), draft_of(world), "the draft");
+  EXPECT_TRUE(experiences.keep(world.engine()).ok()) << "nothing was said";
+  world.run(kAutoWidth, 70);
+  EXPECT_EQ(experiences.keep(world.engine()).message(), "the disk is gone");
+  EXPECT_TRUE(store.kept.empty());
 }
 
 }  // namespace

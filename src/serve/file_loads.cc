@@ -198,10 +198,11 @@ std::vector<DrafterFileStatus> FileLoads::statuses(std::string_view drafter) con
   return list;
 }
 
-std::string FileLoads::failures() const {
+std::string FileLoads::failures(std::string_view drafter) const {
   std::vector<std::string> all;
   for (const File& file : files_) {
     if (file.task.state() != LoadTask::State::kFailed) continue;
+    if (!drafter.empty() && file.file.drafter != drafter) continue;
     all.push_back("the file '" + file.file.path + "' of '" + file.file.drafter +
                   "' could not be used: " + file.task.error().message());
   }

@@ -60,8 +60,9 @@ class FileLoads {
   std::vector<std::string_view> drafters_with_files() const;
   // Of a drafter, in the order in which they came.
   std::vector<DrafterFileStatus> statuses(std::string_view drafter) const;
-  // "; "-joined, which files could not be used; empty: none.
-  std::string failures() const;
+  // "; "-joined, which files could not be used, of this drafter or, without a name, of all; empty:
+  // none.
+  std::string failures(std::string_view drafter = {}) const;
 
   std::string check_integrity() const;
 

@@ -39,6 +39,8 @@ struct Job {
   EndedBy ended_by = EndedBy::kItself;  // else: it is being ended
   double prompt_progress = 0.0;
   std::vector<SaidToken> fresh;  // not handed out yet
+  Clock::time_point polled_at;   // last; at first when it was added
+  int polls = 0;                 // calls of poll() that are waiting
   Guesses guesses;               // with the last of them
 
   // Made with the job, so that ending it needs no memory; `finished` when it is complete.

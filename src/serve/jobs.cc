@@ -36,7 +36,7 @@ Status Jobs::check_room(std::size_t n) const {
 
 void Jobs::add(const JobPtr& job) {
   job->id = ++*last_id_;
-  job->added_at = Job::Clock::now();
+  job->added_at = job->polled_at = Job::Clock::now();
   queue_.push_back(job);
   try {
     known_.emplace(job->id, job);
@@ -45,7 +45,7 @@ void Jobs::add(const JobPtr& job) {
     throw;
   }
   ++totals_.started;
-  if (job->deadline) shared_.deadline_set.notify_all();
+  if (job->deadline || shared_.options.end_unpolled) shared_.deadline_set.notify_all();
   shared_.decode_work.notify_all();
 }
 
@@ -55,9 +55,12 @@ Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock&
   const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
   if (wait_ms > 0 && !ready()) {
     ++polls_;
+    ++job->polls;
     job->changed.wait_for(lock, RuntimeShared::wait_time(wait_ms), ready);
+    --job->polls;
     if (--polls_ == 0) no_poll_.notify_all();
   }
+  job->polled_at = Job::Clock::now();
   PolledCompletion polled;
   polled.tokens.swap(job->fresh);
   polled.guesses = job->guesses;
@@ -196,12 +199,18 @@ void Jobs::fail_running(const Station& station, const Status& why) {
 }
 
 Jobs::TimePoint Jobs::due(const Job& job) const {
+  const std::chrono::milliseconds retention(shared_.options.retention_ms);
   if (job.finished) {
     // Nobody says when it is let go.
     if (!job.hold.expired()) return Job::Clock::now() + kHeldLook;
-    return job.finished_at + std::chrono::milliseconds(shared_.options.retention_ms);
+    return job.finished_at + retention;
   }
-  return job.deadline && job.ended_by == EndedBy::kItself ? *job.deadline : TimePoint::max();
+  if (job.ended_by != EndedBy::kItself) return TimePoint::max();
+  const TimePoint deadline = job.deadline.value_or(TimePoint::max());
+  if (!shared_.options.end_unpolled) return deadline;
+  const bool wanted =
+      job.polls > 0 || !job.hold.expired();  // now: so not before it is looked again
+  return std::min(deadline, (wanted ? Job::Clock::now() : job.polled_at) + retention);
 }
 
 void Jobs::end_due(TimePoint now) {

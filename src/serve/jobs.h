@@ -68,10 +68,10 @@ class Jobs {
   // All that run fail.
   void fail_running(const Station& station, const Status& why);
 
-  // Until the runtime's end: sleeps until the first deadline of all open requests, or until the
-  // first result that nobody fetches is to be forgotten; ends those that have run out of time, and
-  // forgets. On a thread of its own, so that a step that does not return keeps nobody waiting.
-  // Without the mutex.
+  // Until the runtime's end: sleeps until the first deadline of all open requests (or, with
+  // end_unpolled, until the first may be given up), or until the first result that nobody fetches
+  // is to be forgotten; ends those that have run out of time, and forgets. On a thread of its own,
+  // so that a step that does not return keeps nobody waiting. Without the mutex.
   void keep_time();
 
   // At the runtime's end. The first as far as there is memory for it; the decode threads then give
@@ -87,7 +87,8 @@ class Jobs {
   std::string check_integrity(std::size_t most) const;
 
  private:
-  // Its deadline, or when its result is to be forgotten; TimePoint::max(): neither.
+  // When it is to end, by its deadline or for want of a poll, or when its result is to be
+  // forgotten; TimePoint::max(): neither.
   TimePoint due(const Job& job) const;
   // Ends what has run out of time, and forgets what nobody has fetched or holds.
   void end_due(TimePoint now);

@@ -161,6 +161,7 @@ RuntimeStatus Runtime::status() const {
   s.draft = impl_->models.status(ModelRole::kDraft);
   s.slots = impl_->shared.options.slots;
   s.drafters = impl_->drafters.statuses();
+  s.not_kept = impl_->shared.not_kept->texts();
   // Of a draft that is not open nobody knows yet what it is.
   const std::string_view draft = draft_name(s.draft.info ? s.draft.info->architecture : "");
   for (DrafterStatus& drafter : s.drafters) {

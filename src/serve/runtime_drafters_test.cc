@@ -203,6 +203,25 @@ TEST_F(RuntimeDrafters, AnotherTokenizersStoreIsRefusedAndTheOthersGoOn) {
   EXPECT_GT(c.speculation.accepted, 20);
 }
 
+TEST_F(RuntimeDrafters, WhoNamesADrafterIsToldWhichOfItsFilesCouldNotBeUsed) {
+  const std::unique_ptr<Runtime> runtime = make();
+  const std::string of_another = store("small", 5, {{1, 2, 3, 4}});
+  ASSERT_TRUE(runtime->attach({"suffix", of_another}).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  const auto reason = [&](CompletionRequest request) {
+    const Completion c = (*runtime->run(std::move(request)))->completion;
+    EXPECT_TRUE(c.speculation.enabled) << "its own text is looked up";
+    return c.speculation.reason;
+  };
+  const std::string why = "the file '" + of_another + "' of 'suffix' could not be used: ";
+  for (const std::string& said :
+       {reason(asking("suffix", {1, 2}, 3, 20)), reason(asking("recycle/suffix", {1, 2}, 3, 20)),
+        reason(ask({1, 2}, 3, 20))}) {
+    EXPECT_EQ(said.find(why), 0U) << said;
+  }
+  EXPECT_EQ(reason(asking("recycle", {1, 2}, 3, 20)), "") << "it has no files";
+}
+
 TEST_F(RuntimeDrafters, FilesThatCannotBeUsedSayWhy) {
   const std::unique_ptr<Runtime> runtime = make();
   const std::string whole = testing::read_bytes(right_store("right", {1, 2}, 3, 40));

@@ -1,6 +1,7 @@
 // Finished texts that are remembered: for whom, which of them, and what is told of it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -233,6 +234,26 @@ TEST_F(RuntimeMemory, NothingIsLostOfATargetThatWasLoadedAnewWhileItStillServed)
   const std::unique_ptr<Runtime> again = make(options, "target", 400);
   EXPECT_EQ(memory_of(*again).namespaces, 3U);
   EXPECT_EQ(memory_of(*again).tokens, 3U * 101);
+}
+
+TEST_F(RuntimeMemory, WhatAFolderDoesNotTakeIsInTheStatusOnceAndItsMakerIsTold) {
+  std::ofstream(dir_.file("file")) << "no folder";
+  std::atomic<int> n_told{0};
+  RuntimeOptions options = remembering();
+  options.remember_folder = dir_.file("file");
+  options.not_kept = [&n_told](const Status&) { ++n_told; };
+  const std::unique_ptr<Runtime> runtime = make(options);
+  EXPECT_TRUE(runtime->status().not_kept.empty());
+  for (int n = 1; n <= 2; ++n) {
+    ASSERT_TRUE(runtime->unload(ModelRole::kTarget, false).ok());
+    while (n_told.load() < n) std::this_thread::yield();  // it ends on a thread of its own
+    ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+    ASSERT_TRUE(runtime->wait_loaded(-1));
+  }
+  while (runtime->status().not_kept.empty()) std::this_thread::yield();
+  const std::vector<std::string> not_kept = runtime->status().not_kept;
+  ASSERT_EQ(not_kept.size(), 1U);
+  EXPECT_EQ(not_kept[0].find("remember_folder: "), 0U) << not_kept[0];
 }
 
 TEST_F(RuntimeMemory, AFolderWithoutAnythingToRememberIsRefused) {

@@ -34,6 +34,10 @@ struct RuntimeOptions {
   float prompt_share = 0.2f;
   bool reuse_prefix = true;            // keep the state of ended texts for prompts that begin alike
   std::int64_t retention_ms = 60'000;  // how long a finished result waits to be fetched
+  // A completion that nobody holds (StartedCompletion::hold) and nobody polls for that long ends as
+  // one that has run out of time. For servers: their clients may be gone without a word, and an
+  // endless text would keep its slot and its model. Else clients need not poll: events tell them.
+  bool end_unpolled = false;
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
   // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
   std::int64_t remember_tokens = 0;
@@ -51,8 +55,9 @@ struct RuntimeOptions {
   // one's completion. Null: the runtime counts by itself.
   std::shared_ptr<std::atomic<std::uint64_t>> last_id = nullptr;
   // Told at a target's end what could not be written to the folders above, with the field's name,
-  // on the thread that ends it: what a disk does not take is forgotten, and no call is there to say
-  // so. Any number at once. Empty: nobody is told.
+  // on the thread that ends it; and once for a target, on its decode thread, that its drafters'
+  // experience could not: what a disk does not take is forgotten, and no call is there to say so.
+  // RuntimeStatus::not_kept has it as well. Any number at once. Empty: nobody is told.
   std::function<void(const Status&)> not_kept = {};
 };
 

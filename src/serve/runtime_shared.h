@@ -11,10 +11,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "base/status.h"
 #include "serve/events.h"
+#include "serve/not_kept.h"
 #include "serve/runtime_options.h"
 
 namespace outrider {
@@ -22,8 +24,9 @@ namespace outrider {
 struct RuntimeShared {
   using Lock = std::unique_lock<std::mutex>;
 
-  explicit RuntimeShared(const RuntimeOptions& o) : options(o) {}
+  explicit RuntimeShared(const RuntimeOptions& o) : options(noting(o, not_kept)) {}
 
+  const std::shared_ptr<NotKept> not_kept = std::make_shared<NotKept>();  // any thread
   const RuntimeOptions options;
   EventThread events;  // any thread, with the mutex or without
 

@@ -104,6 +104,8 @@ struct RuntimeStatus : RuntimeTotals {
   std::int64_t running = 0;  // requests
   std::int64_t queued = 0;
   std::vector<DrafterStatus> drafters;  // in the order of kDrafterNames; added ones behind
+  // What could not be written to the runtime's folders since its start, the newest last, each once.
+  std::vector<std::string> not_kept;
 };
 
 struct ModelEvent {

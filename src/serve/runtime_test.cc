@@ -162,6 +162,37 @@ TEST_F(RuntimeTest, AResultThatWasHeldIsForgottenOnceItIsLetGoThoughNothingElseH
   EXPECT_TRUE(testing::eventually([&] { return !runtime->cancel(held.id).ok(); }));
 }
 
+TEST_F(RuntimeTest, ACompletionThatNobodyPollsForEndsWhereThatIsWanted) {
+  const std::unique_ptr<Runtime> server = make({.retention_ms = 1, .end_unpolled = true});
+  const std::unique_ptr<Runtime> other = make({.retention_ms = 1});
+  ASSERT_TRUE(other->start(endless({1}, 1)).ok());
+  const StartedCompletion held = *server->start(endless({1}, 1));
+  for (std::uint64_t seed = 2; seed < 5; ++seed) {
+    ASSERT_TRUE(server->start(endless({1}, seed)).ok());
+  }
+  EXPECT_TRUE(testing::eventually([&] { return server->status().finished == 3; }));
+  EXPECT_TRUE(testing::eventually([&] { return server->status().running == 1; }))
+      << "whose client holds it";
+  EXPECT_TRUE(testing::eventually([&] { return other->status().running == 1; }))
+      << "its client may be told by events";
+  EXPECT_FALSE(server->poll(held.id, 1000)->finished);
+  EXPECT_TRUE(server->cancel(held.id).ok());
+  EXPECT_EQ(server->check_integrity(), "");
+}
+
+// One that is given up while it waits for a slot never gets one.
+TEST_F(RuntimeTest, ACompletionThatNobodyPollsForEndsInTheQueueToo) {
+  const std::unique_ptr<Runtime> server =
+      make({.slots = 1, .retention_ms = 1, .end_unpolled = true});
+  const StartedCompletion held = *server->start(endless({1}, 1));
+  ASSERT_TRUE(server->start(endless({1}, 2)).ok());
+  EXPECT_TRUE(testing::eventually([&] {
+    const RuntimeStatus status = server->status();
+    return status.finished == 1 && status.running == 1 && status.queued == 0;
+  }));
+  EXPECT_TRUE(server->cancel(held.id).ok());
+}
+
 TEST_F(RuntimeTest, FullContextsShiftAndLongPromptsAreCutWhenAskedTo) {
   const std::unique_ptr<Runtime> runtime = make({}, "target", 32);
   std::vector<Token> prompt(50, 3);

@@ -54,7 +54,7 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
 Station::~Station() {
   if (!engine_) return;
   tell_unless_kept([this] { return keep_texts(); });
-  experiences_.keep(*engine_);
+  tell_of_experience(experiences_.keep(*engine_));
   tell_unless_kept([this] {
     return prompts_
         .save(*engine_, draft_ ? draft_->drafter.get() : nullptr, draft_ ? draft_->identity : "")
@@ -107,6 +107,13 @@ void Station::tell_unless_kept(const std::function<Status()>& keep) const {
   }
 }
 
+// Once: it is kept again and again, and what fails fails every time.
+void Station::tell_of_experience(const Status& kept) {
+  if (kept.ok() || told_of_experience_) return;
+  told_of_experience_ = true;
+  tell_unless_kept([&kept] { return kept.with_context("the drafters' experience"); });
+}
+
 void Station::make_engine() {
   // The draft model's place is the first; drafters are listed by their places.
   std::vector<Drafter*> drafters = {draft_ ? draft_->drafter.get() : nullptr};
@@ -123,7 +130,7 @@ void Station::make_engine() {
 
 Status Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reason) {
   if (draft_) {
-    experiences_.keep(*engine_);
+    tell_of_experience(experiences_.keep(*engine_));
     engine_->detach(draft_->drafter.get(), reason);
   }
   draft_ = std::move(draft);

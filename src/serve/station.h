@@ -71,8 +71,8 @@ class Station {
   Remembered remember(std::string name_space, std::span<const Token> text);
 
   // Keeps what was learned of its drafters for later runs, where enough was said since to be worth
-  // it. Between steps.
-  void keep_experience() { experiences_.keep_now_and_then(*engine_); }
+  // it. Between steps. Never throws.
+  void keep_experience() { tell_of_experience(experiences_.keep_now_and_then(*engine_)); }
 
   // After an exception out of the engine: its requests are gone, models and draft are as new, and
   // nothing is remembered.
@@ -86,6 +86,7 @@ class Station {
   void recall_texts();
   Status keep_texts() const;
   void tell_unless_kept(const std::function<Status()>& keep) const;
+  void tell_of_experience(const Status& kept);
   LookupDrafter* find(std::string_view drafter) const;
 
   const EngineOptions options_;
@@ -98,6 +99,7 @@ class Station {
   PromptCache prompts_;
   const std::string remember_folder_;
   const std::function<void(const Status&)> not_kept_;
+  bool told_of_experience_ = false;
   std::string memory_note_;         // why no texts were recalled; empty: there is nothing to say
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };

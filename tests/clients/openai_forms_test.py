@@ -132,6 +132,26 @@ def test_an_answer_that_goes_on_is_told_with_its_beginning(client, place):
     assert streamed(echo=True, **named) == text
 
 
+def test_who_asks_in_the_older_form_of_tools_is_answered_in_it(client, place):
+    options = {"model": place.model, "messages": ASKED, "functions": [WEATHER["function"]],
+               "function_call": {"name": "get_weather"}, "max_tokens": 200, "temperature": 0}
+    choice = client.chat.completions.create(**options).choices[0]
+    assert choice.finish_reason == "function_call"
+    call = choice.message.function_call
+    assert call.name == "get_weather" and set(json.loads(call.arguments)) == {"city", "unit"}
+    assert choice.message.tool_calls is None
+    chunks = [chunk.choices[0] for chunk in client.chat.completions.create(**options, stream=True)]
+    deltas = [chunk.delta.function_call for chunk in chunks if chunk.delta.function_call]
+    assert "".join(delta.name or "" for delta in deltas) == call.name
+    assert "".join(delta.arguments or "" for delta in deltas) == call.arguments
+    assert chunks[-1].finish_reason == "function_call"
+    said = [choice.message, {"role": "function", "name": call.name, "content": "17 degrees"}]
+    again = client.chat.completions.create(
+        model=place.model, messages=ASKED + said, functions=[WEATHER["function"]],
+        function_call="none", max_tokens=8).choices[0]
+    assert again.message.function_call is None and again.message.content
+
+
 def test_tools_that_may_be_called_do_not_have_to_be(client, place):
     answer = client.chat.completions.create(
         model=place.model, messages=[{"role": "user", "content": "Say hello."}], tools=[WEATHER],

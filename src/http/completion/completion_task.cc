@@ -62,10 +62,10 @@ class RunningTask {
     return Status();
   }
 
-  // Waits a moment for something new of each, and adds the events for it to `out`. A failure of one
-  // is the failure of all.
-  Status poll(std::string& out) {
-    std::int64_t wait_ms = ids_.size() == 1 ? kGoneMs : kTurnMs;
+  // Waits a moment for something new of each, unless it must not, and adds the events for it to
+  // `out`. A failure of one is the failure of all.
+  Status poll(std::string& out, bool may_wait = true) {
+    std::int64_t wait_ms = !may_wait ? 0 : ids_.size() == 1 ? kGoneMs : kTurnMs;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i] == kEnded) continue;
       Result<PolledCompletion> polled = runtime_->poll(ids_[i], std::exchange(wait_ms, 0));
@@ -144,34 +144,70 @@ struct StreamClient {
   std::function<bool()> ended;
 };
 
-// Returns whether it came to its end.
+// A stream's events, from their making until the client takes them.
+class Unsent {
+ public:
+  // Where events are added.
+  std::string& events() { return events_; }
+
+  std::size_t size() const { return events_.size() - taken_; }
+  bool empty() const { return size() == 0; }
+
+  // Of what is there a piece, or all. False: the client takes no more.
+  bool write_piece(const ReplyWriter& write) { return write_up_to(kPiece, write); }
+  bool write_all(const ReplyWriter& write) { return write_up_to(size(), write); }
+
+ private:
+  static constexpr std::size_t kPiece = 16 << 10;
+
+  bool write_up_to(std::size_t most, const ReplyWriter& write) {
+    const std::string_view piece = std::string_view(events_).substr(taken_, most);
+    if (!write(piece)) return false;
+    taken_ += piece.size();
+    if (2 * taken_ < events_.size()) return true;  // so that what is left is seldom moved
+    events_.erase(0, taken_);
+    taken_ = 0;
+    return true;
+  }
+
+  std::string events_;
+  std::size_t taken_ = 0;
+};
+
+// Returns whether it came to its end. What the client is slow to take is written in pieces, and
+// what was said meanwhile is added behind each: so it is known how much waits, and a client that
+// falls too far behind is given up. Written as a whole it would hold up this thread, and what is
+// said until then would fill the memory.
 bool stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& write,
                    const StreamClient& client) {
-  std::string out;
+  Unsent unsent;
+  std::string& out = unsent.events();
   task.form().begin(out);
   Stopwatch silence;
+  bool left = false;   // whether the last piece was not all
   bool asked = false;  // whether a client that has ended its side is there
   while (!task.done()) {
-    const Status status = task.poll(out);
+    const Status status = task.poll(out, /*may_wait=*/!left);
     if (!status.ok()) {
       task.form().fail(status, out);
-      return write(out);
+      return unsent.write_all(write);
     }
+    if (!task.done() && unsent.size() > kMostUnsent) return false;
     const bool silent = ping_s > 0 && silence.elapsed_ms() >= 1000.0 * ping_s;
     const bool doubtful = !asked && client.ended && client.ended();
-    if (out.empty() && (silent || doubtful)) {
+    if (unsent.empty() && (silent || doubtful)) {
       task.form().ping(out);
       asked = doubtful;
     }
-    if (!out.empty()) {
-      if (!write(out)) return false;
+    if (!unsent.empty()) {
+      if (!unsent.write_piece(write)) return false;
       silence.restart();
     }
-    out.clear();
+    left = !unsent.empty();
     if (client.gone && client.gone()) return false;
   }
   task.form().finish(task.answers(), out);
-  return write(out);
+  return unsent.write_all(write);
 }
 
 // Where the schema of an answer is, at the endpoints that have a form for it.

@@ -7,6 +7,7 @@
 #include "api/completion_json.h"
 #include "base/clock.h"
 #include "http/completion/conversation_body.h"
+#include "http/openai/older_calls.h"
 #include "http/openai/openai_body.h"
 #include "http/openai/openai_form.h"
 
@@ -15,10 +16,14 @@ namespace {
 
 using json::Json;
 
-Json delta_json(const AnswerDelta& delta) {
+Json delta_json(const AnswerDelta& delta, bool older_calls) {
   Json object = Json::object();
   if (!delta.content.empty()) object["content"] = delta.content;
   if (!delta.reasoning.empty()) object["reasoning_content"] = delta.reasoning;
+  if (older_calls) {
+    add_function_call(delta, object);
+    return object;
+  }
   for (const ToolCallDelta& call : delta.tool_calls) {
     Json function = Json::object();
     if (!call.name.empty()) function["name"] = call.name;
@@ -67,7 +72,7 @@ class ChatForm : public OpenAiForm {
     if (read_of(i) < 1.0) progress(i, prompts()[i], 1.0, out);
     say_role(i, out);
     if (tells_nothing(delta)) return;
-    Json chunk = chunk_of(i, delta_json(delta));
+    Json chunk = chunk_of(i, delta_json(delta, wishes().older_calls));
     chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
     add_sources(delta, chunk);
     append_event(chunk, out);
@@ -80,8 +85,9 @@ class ChatForm : public OpenAiForm {
 
  private:
   Json choice(const Answer& answer) const override {
-    return {{"message", api::message_json(answer.reply())},
-            {"logprobs", logprobs_json(answer.tokens())}};
+    Json message = api::message_json(answer.reply());
+    if (wishes().older_calls) use_function_call(message);
+    return {{"message", std::move(message)}, {"logprobs", logprobs_json(answer.tokens())}};
   }
 
   Json chunk_of(std::size_t i, Json delta) const {
@@ -125,6 +131,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   const std::string effort = read_reasoning_effort(fields);
   read_openai_fields(fields, wishes, request);
   check_tools_left(fields, task.ignored_tools, request);
+  wishes.older_calls = read_functions(fields, request);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   api::set_effort(request, effort);
   set_wishes(wishes, task);

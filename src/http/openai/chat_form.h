@@ -3,7 +3,8 @@
 // Beside OpenAI's fields, the chunk with the finish_reason (streamed) or the object has "timings"
 // and "speculation" as the result object has them (api/completion_json.h), and "seed". Of
 // several answers each choice has its own, and the object the first one's. Tools that are no
-// functions are left out (CompletionTask::ignored_tools).
+// functions are left out (CompletionTask::ignored_tools). Who asks in OpenAI's older form of tools
+// is answered in it (older_calls.h).
 //
 // Tested by chat_form_test.cc, chat_answer_test.cc.
 #pragma once

@@ -276,6 +276,13 @@ TEST_F(ChatFormTest, HowHardToThinkStandsBesideTheTemplatesOtherValues) {
       R"({"reasoning_effort":"low"})");
   EXPECT_FALSE(chat_of({{"reasoning", {{"effort", "none"}}}}).reasoning);
   EXPECT_FALSE(chat_of({{"reasoning", false}}).reasoning);
+  // llama-server's budget of 0, which is about whether, wins over how hard.
+  for (const char* budget : {"thinking_budget_tokens", "reasoning_budget_tokens"}) {
+    EXPECT_FALSE(chat_of({{budget, 0}}).reasoning) << budget;
+    EXPECT_FALSE(chat_of({{budget, 0}, {"reasoning_effort", "high"}}).reasoning) << budget;
+    EXPECT_FALSE(chat_of({{budget, 0}, {"reasoning", {{"effort", "high"}}}}).reasoning) << budget;
+    EXPECT_TRUE(chat_of({{budget, -1}}).reasoning) << budget;
+  }
 }
 
 TEST_F(ChatFormTest, HowHardToThinkIsRefusedWithThePlaceWhereItIsSaid) {

@@ -66,17 +66,20 @@ void read_reasoning_format(api::JsonFields& fields, CompletionRequest& request) 
   if (!format.empty()) request.chat.reasoning_in_content = format == "none";
 }
 
-// llama-server ends the reasoning by force when it has used up its budget. Here a template switches
-// it off, or nothing does.
-void read_reasoning_budget(api::JsonFields& fields) {
+// llama-server ends the reasoning by force when it has used up its budget. Here the template
+// switches it off, which is what 0 asks for, or nothing does. Whether it asks for that.
+bool read_reasoning_budget(api::JsonFields& fields) {
+  bool none = false;
   for (const char* name : {"reasoning_budget_tokens", "thinking_budget_tokens"}) {
     std::int64_t budget = -1;
     fields.integer(name, budget, -1, std::numeric_limits<std::int64_t>::max());
-    if (budget < 0) continue;
+    none = none || budget == 0;
+    if (budget <= 0) continue;
     fields.fail(name, std::string(name) + " is " + std::to_string(budget) +
-                          ", but only -1, no limit, is done here; \"reasoning\": false switches "
-                          "thinking off where the model's template can");
+                          ", but only -1, no limit, and 0, no thinking where the model's template "
+                          "can switch it off, are done here");
   }
+  return none;
 }
 
 // true, false, or which part is to go on.
@@ -180,12 +183,13 @@ void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, Completion
 }
 
 std::string read_reasoning_effort(api::JsonFields& fields) {
-  std::string effort = api::read_effort(fields, "reasoning_effort");
+  const std::string given = api::read_effort(fields, "reasoning_effort");
+  const std::string effort = read_reasoning_budget(fields) ? "none" : given;
   const Json* reasoning = fields.any("reasoning");
-  if (effort.empty() || reasoning == nullptr || !reasoning->is_object()) return effort;
+  if (given.empty() || reasoning == nullptr || !reasoning->is_object()) return effort;
   const Json::const_iterator other = reasoning->find("effort");
   const bool differs =
-      other != reasoning->end() && !other->is_null() && !api::is_text(*other, effort);
+      other != reasoning->end() && !other->is_null() && !api::is_text(*other, given);
   if (differs) {
     fields.fail("reasoning_effort",
                 "reasoning_effort and reasoning.effort differ; give one of them");
@@ -229,7 +233,7 @@ void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, Completio
   api::read_completion_fields(fields, request);
   read_samplers(fields, request.sampling);
   read_reasoning_format(fields, request);
-  read_reasoning_budget(fields);
+  (void)read_reasoning_budget(fields);  // a chat has read it with the effort
   refuse_adapters(fields);
   read_response_format(fields, request);
   if (!request.messages.empty()) read_continuation(fields, wishes, request);

@@ -31,6 +31,7 @@ struct AnswerWishes {
   bool return_progress = false;        // chunks that say how much of the prompt is read
   std::int32_t ping_s = kPingSeconds;  // as CompletionTask::ping_s
   bool with_given = false;             // as CompletionTask::with_given; read_continuation()
+  bool older_calls = false;            // a call has OpenAI's older form (older_calls.h)
 };
 
 // OpenAI's names for our fields, and what its clients send that changes nothing here.
@@ -50,8 +51,8 @@ void read_continuation(api::JsonFields& fields, AnswerWishes& wishes, Completion
 // All that both completions have. In front of api::finish_completion().
 void read_openai_fields(api::JsonFields& fields, AnswerWishes& wishes, CompletionRequest& request);
 
-// A chat's "reasoning_effort", for api::set_effort(). An error where "reasoning", as an object,
-// says another one.
+// A chat's "reasoning_effort", for api::set_effort(); "none" where llama-server's budget for it is
+// 0. An error where "reasoning", as an object, says another one.
 std::string read_reasoning_effort(api::JsonFields& fields);
 
 // "response_format": text, json_object, or json_schema, into the request's schema.

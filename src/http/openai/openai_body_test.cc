@@ -149,8 +149,9 @@ TEST(OpenAiBody, ReasoningFormatsBudgetsAndAdaptersAreDoneOrRefusedByName) {
   for (const char* budget : {"thinking_budget_tokens", "reasoning_budget_tokens"}) {
     EXPECT_EQ(error_of({{budget, -1}}), "");
     EXPECT_EQ(error_of({{budget, Json()}}), "");
-    EXPECT_EQ(error_of({{budget, 0}}), budget);
+    EXPECT_EQ(error_of({{budget, 0}}), "");
     EXPECT_EQ(error_of({{budget, 100}}), budget);
+    EXPECT_EQ(error_of({{budget, -2}}), budget);
   }
 }
 

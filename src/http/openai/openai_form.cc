@@ -18,11 +18,11 @@ using json::Json;
 
 namespace {
 
-// "stop", "length" or "tool_calls", of a complete answer.
-std::string_view finish_reason(const Answer& answer) {
+// "stop", "length", or `called` ("tool_calls"), of a complete answer.
+std::string finish_reason(const Answer& answer, const char* called) {
   const FinishReason reason = answer.result()->completion.finish;
   const bool calls = answer.has_calls() && !answer.has_cut_call();
-  if (calls && reason == FinishReason::kStop) return "tool_calls";
+  if (calls && reason == FinishReason::kStop) return called;
   // Cut short by a time limit or by the server's end is cut short.
   return reason == FinishReason::kStop ? "stop" : "length";
 }
@@ -59,7 +59,7 @@ Json OpenAiForm::whole(const std::vector<Answer>& answers) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     Json one = choice(answers[i]);
     one["index"] = i;
-    one["finish_reason"] = std::string(finish_reason(answers[i]));
+    one["finish_reason"] = finish_reason(answers[i], called());
     if (answers.size() > 1) {
       add_outcome(answers[i], one);
       add_sources(answers[i].tokens(), one);
@@ -94,7 +94,7 @@ void OpenAiForm::add_sources(const std::vector<SaidToken>& tokens, Json& object)
 }
 
 void OpenAiForm::append_end(const Answer& answer, Json chunk, std::string& out) const {
-  chunk["choices"][0]["finish_reason"] = std::string(finish_reason(answer));
+  chunk["choices"][0]["finish_reason"] = finish_reason(answer, called());
   add_outcome(answer, chunk);
   append_event(chunk, out);
 }

@@ -49,6 +49,8 @@ class OpenAiForm : public AnswerForm {
 
   // {"id","object": kind,"created","model","system_fingerprint"}
   json::Json head(const char* kind) const;
+  // The finish_reason of an answer that calls.
+  const char* called() const { return wishes_.older_calls ? "function_call" : "tool_calls"; }
 
   const AnswerWishes wishes_;
   const std::string id_;
