@@ -32,8 +32,10 @@ class ScriptedDrafter : public Drafter {
   void end(SeqId) override { ++ended; }
   void set_interrupt(const std::atomic<bool>*) override {}
   std::string limit_reason(SeqId) const override { return ""; }
+  std::string note(SeqId) const override { return noted; }
 
   Status begin_status;
+  std::string noted;                 // what results are to say of it
   std::vector<Token> last_accepted;  // the text of the last accept()
   std::size_t last_kept = 0;         // of the last begin()
   int ended = 0;

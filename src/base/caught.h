@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <new>
+#include <string>
 
 #include "base/status.h"
 
@@ -15,6 +16,13 @@ inline Status caught(const std::exception& error) {
     return resource_exhausted("out of memory");
   }
   return internal_error(error.what());
+}
+
+// The same of the loading of `path`, which is named unless memory was lacking.
+inline Status caught_loading(const std::exception& error, const std::string& path) {
+  Status status = caught(error);
+  if (status.code() != StatusCode::kInternal) return status;
+  return status.with_context("cannot load '" + path + "'");
 }
 
 }  // namespace outrider

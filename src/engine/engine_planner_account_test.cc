@@ -55,6 +55,46 @@ TEST(Planner, AFixedWidthIsNotChargedToThePlannersAccounts) {
   EXPECT_GT(world.last().speculation.accepted, 100) << "the last one's";
 }
 
+// One that guesses, and has something to say of it: a file of it was taken away.
+TEST(Planner, ADrafterWithANoteIsChargedLikeOneWithout) {
+  const PlanMachine machine = plan_machines()[0];
+  const std::vector<Token> said =
+      reference(PlannedWorld::target_rows(), {1, 2}, 1.0f, 5, kPlannedTokens);
+  std::vector<Token> text = {1, 2};
+  text.insert(text.end(), said.begin(), said.end());
+  const Script all_wrong = prophet(text, 3, 1, kVocab);
+  struct Charged {
+    std::int64_t calls = 0;
+    double pass_ms = 0.0;
+  };
+  const auto run = [&](const std::string& note) {
+    double now_ms = 0.0;
+    FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
+    target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+    ScriptedDrafter drafter([&](DraftRequest& request) {
+      now_ms += 0.1 * machine.ms(1);
+      return all_wrong(request);
+    });
+    drafter.noted = note;
+    const FakeVocabulary vocabulary(kVocab);
+    Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+    engine.planner().set_target_cost(measured_curve(machine));
+    const RequestId id = *engine.add(request({1, 2}, 1.0f, 5, kPlannedTokens, kAutoWidth));
+    while (engine.busy()) engine.step();
+    const Completion got = *engine.take(id);
+    EXPECT_EQ(got.tokens, said);
+    EXPECT_EQ(got.speculation.reason, note);
+    return Charged{.calls = got.speculation.drafters[0].calls,
+                   .pass_ms = engine.planner().pass_ms(0, true, 1)};
+  };
+  const Charged without = run("");
+  EXPECT_GT(without.calls, 0);
+  EXPECT_LT(without.calls, kPlannedTokens / 2) << "it is suspended";
+  const Charged with_note = run("its file was taken away");
+  EXPECT_EQ(with_note.calls, without.calls);
+  EXPECT_EQ(with_note.pass_ms, without.pass_ms);
+}
+
 // A text that begins as an earlier one did is not new to a draft model that has read it.
 TEST(Planner, ACachedPromptNeedsNoReading) {
   const PlanMachine machine = plan_machines()[0];

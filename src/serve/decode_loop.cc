@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "base/list_of.h"
-#include "draft/drafter_table.h"
+#include "serve/drafter_choice.h"
 
 namespace outrider {
 
@@ -97,7 +96,7 @@ void DecodeLoop::install_draft(StationChange change) {
   const Lock lock(parts_.shared.mutex);
   if (!is_current()) return;
   parts_.drafters.note(*station_);
-  if (!status.ok()) parts_.models.draft_not_installed(std::move(status));
+  if (!status.ok()) parts_.models.draft_not_installed(change.load, std::move(status));
 }
 
 void DecodeLoop::add_file(const StationChange& change) {
@@ -107,7 +106,7 @@ void DecodeLoop::add_file(const StationChange& change) {
   } catch (const std::exception& error) {
     const Lock lock(parts_.shared.mutex);
     if (!is_current()) return;
-    parts_.files.not_installed(opened.file, caught(error));
+    parts_.files.not_installed(opened, caught(error));
   }
 }
 
@@ -115,57 +114,6 @@ void DecodeLoop::add_file(const StationChange& change) {
 bool DecodeLoop::may_admit(const Job& job) const {
   if (job.station != station_ || station_->engine().idle().entries().empty()) return false;
   return !parts_.idle_work.wanted() || !is_current();
-}
-
-std::string DecodeLoop::why_no_draft() const {
-  if (!is_current()) return "its target was replaced, and has no draft model";
-  const LoadTask& draft = parts_.models.task(ModelRole::kDraft);
-  if (draft.state() == LoadTask::State::kFailed) {
-    return "the draft model could not be loaded: " + draft.error().message();
-  }
-  // One that is ready is on its way here.
-  return draft.state() == LoadTask::State::kAbsent
-             ? "no draft model is loaded"
-             : "the draft model was still loading when the request began";
-}
-
-std::string DecodeLoop::why_without_loaded(const Job& job) const {
-  const bool drawn = draws(job.request.rule);
-  const bool missed =
-      drawn || parts_.models.task(ModelRole::kDraft).state() != LoadTask::State::kAbsent;
-  std::string why = missed && station_->draft() == nullptr ? why_no_draft() : "";
-  if (drawn || !is_current()) return why;
-  const std::string failures = parts_.files.failures();
-  if (!why.empty() && !failures.empty()) why += "; ";
-  return why + failures;
-}
-
-std::string DecodeLoop::why_without(const Job& job) const {
-  if (!job.speculative) return "";
-  if (job.request.drafters.empty()) return why_without_loaded(job);
-  std::vector<std::string> why;
-  for (const std::vector<std::string>& chain : job.request.drafters.chains) {
-    for (const std::string& name : chain) {
-      if (station_->engine().find_drafter(name)) {
-        std::string failures = is_current() ? parts_.files.failures(name) : "";
-        if (!failures.empty()) why.push_back(std::move(failures));
-        continue;
-      }
-      Draft* const draft = station_->draft();
-      const ModelFile model = model_file_of(name);
-      if (model == ModelFile::kTarget) {
-        why.push_back(station_->target()->no_head_reason());
-      } else if (model == ModelFile::kNone) {
-        why.push_back("'" + name + "' is not attached");
-      } else if (draft == nullptr) {
-        why.push_back(why_no_draft());
-      } else {
-        why.push_back("the draft '" + draft->info.path + "' is the drafter " +
-                      std::string(draft->drafter->name()) + ", not " + name);
-      }
-    }
-  }
-  return joined(why, "; ");
 }
 
 void DecodeLoop::admit() {
@@ -176,13 +124,16 @@ void DecodeLoop::admit() {
       ++i;
       continue;
     }
-    std::string why = why_without(waiting);
-    DrafterPlan automatic =
-        automatic_drafters(waiting.request.rule, parts_.files.drafters_with_files());
+    DrafterChoice choice = choose_drafters(waiting, {.station = *station_,
+                                                     .is_current = is_current(),
+                                                     .draft = parts_.models.task(ModelRole::kDraft),
+                                                     .files = parts_.files});
     const JobPtr job = parts_.jobs.admit(i);
     Request request = std::move(job->request);
-    if (request.drafters.empty()) request.drafters = std::move(automatic);
-    if (request.speculation_off_reason.empty()) request.speculation_off_reason = std::move(why);
+    request.drafters = std::move(choice.drafters);
+    if (request.speculation_off_reason.empty()) {
+      request.speculation_off_reason = std::move(choice.missing);
+    }
     add_to_engine(*job, std::move(request), lock);
     i = 0;  // the queue may have changed while it was unlocked
   }
@@ -212,7 +163,7 @@ void DecodeLoop::step() {
   try {
     publish(station_->engine().step());
     note_progress();
-    station_->keep_experience();
+    station_->after_step();
     const Status health = station_->target()->model().health();
     if (health.ok()) return;
     const Lock lock(parts_.shared.mutex);

@@ -59,13 +59,6 @@ class DecodeLoop {
   void add_file(const StationChange& change);
   Status lend(const IdleWork::Work& work);
   bool may_admit(const Job& job) const;
-  // Why a request that asks for speculation gets no guesses from a drafter that it names or, where
-  // it names none, from one of the default drafters that the operator wanted loaded, or not from
-  // all files of one, for its result. Empty: none is missing. With the mutex; the next two are
-  // parts of it.
-  std::string why_without(const Job& job) const;
-  std::string why_without_loaded(const Job& job) const;
-  std::string why_no_draft() const;
   void add_to_engine(Job& job, Request request, Lock& lock);
   void publish(std::vector<Update> updates);
   void publish(Update update);

@@ -80,7 +80,7 @@ Status FileLoads::detach(const DrafterFile& file) {
     // Also where none is at work for the current target: an older one may still use it.
     stations_.add_for_all(gone.file, "the file '" + gone.file.path + "' of the drafter '" +
                                          gone.file.drafter + "' was taken away");
-    gone.opened.reset();
+    let_go(gone);
     gone.task.take_away();
     announce(gone, /*attached=*/false);
     files_.erase(files_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -101,14 +101,32 @@ std::optional<std::size_t> FileLoads::next() const {
 
 LoadTask::Opening FileLoads::begin_next() { return files_[*next()].task.begin(); }
 
+// Needs no memory.
+void FileLoads::let_go(File& file) {
+  if (!file.opened) return;
+  unused_.push_back(std::move(file.opened->contents));
+  file.opened.reset();
+  shared_.load_work.notify_all();
+}
+
+std::shared_ptr<const LookupFile> FileLoads::take_unused() {
+  if (unused_.empty()) return nullptr;
+  std::shared_ptr<const LookupFile> last = std::move(unused_.back());
+  unused_.pop_back();  // its room stays
+  return last;
+}
+
 void FileLoads::done(const LoadTask::Opening& opening, const StationPtr& station,
-                     Result<OpenedDrafterFile> opened) {
+                     const Result<OpenedDrafterFile>& opened) {
   File* const file = find(opening);
   if (file == nullptr) return;  // taken away, or asked for anew
   if (station != stations_.current()) return file->task.wait_again();
   if (opened.ok()) {
+    unused_.reserve(unused_.size() + files_.size());
+    OpenedDrafterFile at_work = *opened;
     stations_.add({station, *opened, "the file '" + file->file.path + "' was replaced"});
-    file->opened = *std::move(opened);
+    let_go(*file);
+    file->opened = std::move(at_work);
     file->task.succeed();
   } else {
     file->task.fail(opened.status());
@@ -132,17 +150,21 @@ bool FileLoads::busy() const {
   });
 }
 
-void FileLoads::not_installed(const DrafterFile& name, Status why) {
-  File* const file = find(name);
-  if (file == nullptr) return;
-  file->opened.reset();
-  file->task.lose(std::move(why));
+void FileLoads::not_installed(const OpenedDrafterFile& opened, Status why) {
+  File* const file = find(opened.file);
+  if (file == nullptr || !file->opened || file->opened->contents != opened.contents) return;
+  let_go(*file);
+  if (file->task.state() == LoadTask::State::kReady) {
+    file->task.lose(std::move(why));
+  } else {  // the state is that of a newer load
+    file->task.stop_serving();
+  }
   announce(*file, /*attached=*/true);
 }
 
 void FileLoads::ask_again() {
   for (File& file : files_) {
-    file.opened.reset();
+    let_go(file);
     const bool waits = file.task.waiting();
     if (!waits) file.task.ask(next_number_++);
     file.task.stop_serving();
@@ -153,7 +175,7 @@ void FileLoads::ask_again() {
 
 void FileLoads::drop() {
   for (File& file : files_) {
-    file.opened.reset();
+    let_go(file);
     file.task.lose();
     if (!file.task.pending()) announce(file, /*attached=*/false);
   }

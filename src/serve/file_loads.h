@@ -6,10 +6,11 @@
 // Invariant: a file is serving exactly when it holds what was opened.
 //
 // Any thread; REQUIRES throughout: the runtime's mutex. The loading thread calls next() to done(),
-// the decode thread not_installed(), clients the rest.
+// and take_unused(), the decode thread not_installed(), clients the rest.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,16 +40,23 @@ class FileLoads {
   // The file of an opening that has just begun.
   const DrafterFile& name_of(const LoadTask::Opening& opening) { return find(opening)->file; }
   // It came to its end, `opened` (for `station`) or with why not. A load that was called
-  // off or replaced is passed over. May throw std::bad_alloc, with nothing changed.
+  // off or replaced is passed over. May throw std::bad_alloc, with nothing changed. `opened` is
+  // copied, so that whoever calls can free what is not wanted without the mutex.
   void done(const LoadTask::Opening& opening, const StationPtr& station,
-            Result<OpenedDrafterFile> opened);
+            const Result<OpenedDrafterFile>& opened);
   // Whether anything is being worked on.
   bool busy() const;
   // Nobody opens any more: what is pending has failed, and whoever waits for it is told.
   void end_everything();
 
-  // It could not be put to work.
-  void not_installed(const DrafterFile& file, Status why);
+  // It could not be put to work. No effect where a newer one of that name has taken its place.
+  void not_installed(const OpenedDrafterFile& file, Status why);
+
+  // A file's contents that no station will be given any more, to be freed without the mutex: they
+  // may have gigabytes. Null: there are none. The loading thread frees them, before it opens what
+  // comes next.
+  std::shared_ptr<const LookupFile> take_unused();
+  bool has_unused() const { return !unused_.empty(); }
 
   // Another target has come, or the one at work was lost: see above.
   void ask_again();
@@ -77,12 +85,14 @@ class FileLoads {
   File* find(const LoadTask::Opening& opening);
   std::optional<std::size_t> next() const;  // its place in files_
   Status free_tier(const DrafterFile& file);
+  void let_go(File& file);
   void announce(const File& file, bool attached);
   static DrafterFileStatus status_of(const File& file);
 
   RuntimeShared& shared_;
   Stations& stations_;
-  std::vector<File> files_;  // in the order in which they came
+  std::vector<File> files_;                                // in the order in which they came
+  std::vector<std::shared_ptr<const LookupFile>> unused_;  // has room for all that are at work
   std::uint64_t next_number_ = 1;
 };
 

@@ -27,9 +27,11 @@ void LoadingThread::run() {
   Lock lock(parts_.shared.mutex);
   while (true) {
     parts_.shared.load_work.wait(lock, [this] {
-      return parts_.shared.stop || parts_.models.next() || parts_.files.has_next();
+      return parts_.shared.stop || parts_.models.next() || parts_.files.has_next() ||
+             parts_.files.has_unused();
     });
     if (parts_.shared.stop) return;
+    free_unused(lock);
     const std::optional<ModelRole> role = parts_.models.next();
     if (role) {
       open_model(*role, lock);
@@ -46,9 +48,7 @@ void LoadingThread::open_model(ModelRole role, Lock& lock) {
   try {
     status = role == ModelRole::kTarget ? open_target(opening, lock) : open_draft(opening, lock);
   } catch (const std::exception& error) {
-    status = caught(error);
-    const bool may_add = status.code() == StatusCode::kInternal;  // memory is not what is lacking
-    if (may_add) status = status.with_context("cannot load '" + opening.options->path + "'");
+    status = caught_loading(error, opening.options->path);
   }
   if (!lock.owns_lock()) lock.lock();
   if (!status.ok()) parts_.models.failed(role, opening.task, std::move(status));
@@ -106,21 +106,33 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
 void LoadingThread::open_file(Lock& lock) {
   const LoadTask::Opening opening = parts_.files.begin_next();
   StationPtr station = parts_.stations.current();
+  DrafterFile file;
+  std::optional<Result<OpenedDrafterFile>> opened;
   try {
-    const DrafterFile file = parts_.files.name_of(opening);
+    file = parts_.files.name_of(opening);
     lock.unlock();
-    Result<OpenedDrafterFile> opened = open_drafter_file(file, station->tokenizer());
+    opened = open_drafter_file(file, station->tokenizer());
     lock.lock();
-    parts_.files.done(opening, station, std::move(opened));
-  } catch (const std::exception&) {
+    parts_.files.done(opening, station, *opened);
+  } catch (const std::exception& error) {
     if (!lock.owns_lock()) lock.lock();
-    parts_.files.done(opening, station, resource_exhausted("out of memory"));
+    parts_.files.done(opening, station, caught_loading(error, file.path));
   }
   parts_.shared.loaded.notify_all();
-  // Without the lock: the target may have been unloaded meanwhile, and ends with this.
+  // Without the lock: the target may have been unloaded meanwhile, and ends with this; nor may
+  // anybody want the file any more.
   lock.unlock();
   station.reset();
+  opened.reset();
   lock.lock();
+}
+
+void LoadingThread::free_unused(Lock& lock) {
+  while (std::shared_ptr<const LookupFile> unused = parts_.files.take_unused()) {
+    lock.unlock();
+    unused.reset();
+    lock.lock();
+  }
 }
 
 }  // namespace outrider

@@ -2,7 +2,8 @@
 // time: the target, the draft model, then drafters' files, the oldest load request first.
 //
 // It opens without the mutex and then, with it, hands what it has to ModelLoads or FileLoads, which
-// know whether it is still wanted. Out of memory at any place is a load that failed.
+// know whether it is still wanted. What these need no more it frees, without the mutex, too. Out of
+// memory at any place is a load that failed.
 #pragma once
 
 #include <thread>
@@ -29,6 +30,7 @@ class LoadingThread {
   Status open_draft(const ModelLoads::Opening& opening, Lock& lock);
   LoadHooks hooks_for(ModelRole role, const LoadTask::Opening& opening);
   void open_file(Lock& lock);
+  void free_unused(Lock& lock);
 
   RuntimeParts& parts_;
   ModelLoader& loader_;

@@ -99,6 +99,7 @@ void ModelLoads::note_progress(ModelRole role, const LoadTask::Opening& opening,
 void ModelLoads::serves(Model& model, const Opening& opening, ModelInfo info,
                         std::vector<std::string> notes) {
   model.serving = opening.options;
+  model.serving_load = opening.task.number;
   model.info = std::move(info);
   model.notes = std::move(notes);
   model.task.succeed();
@@ -128,6 +129,7 @@ void ModelLoads::draft_opened(const Opening& opening, StationChange&& change) {
   const Draft& draft = *std::get<std::unique_ptr<Draft>>(change.what);
   ModelInfo info = draft.info;
   std::vector<std::string> notes = draft.notes;
+  change.load = opening.task.number;
   stations_.add(std::move(change));
   serves(draft_, opening, std::move(info), std::move(notes));
   changed(ModelRole::kDraft);
@@ -157,8 +159,13 @@ void ModelLoads::target_lost(const Station& station, const Status& why) {
   shared_.loaded.notify_all();  // what waits for a target is not worked on any more
 }
 
-void ModelLoads::draft_not_installed(Status why) {
-  draft_.task.lose(std::move(why));
+void ModelLoads::draft_not_installed(std::uint64_t load, Status why) {
+  if (!draft_.task.serving() || draft_.serving_load != load) return;
+  if (draft_.task.number() == load) {
+    draft_.task.lose(std::move(why));
+  } else {  // the state is that of a newer load
+    draft_.task.stop_serving();
+  }
   changed(ModelRole::kDraft);
 }
 

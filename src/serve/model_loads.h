@@ -59,7 +59,8 @@ class ModelLoads {
   // It is open, and at work from now on. May throw std::bad_alloc, with nothing changed.
   // REQUIRES: the load is_current()
   void target_opened(const Opening& opening, StationPtr station);
-  // The same for a draft of the current station, which `change` brings there.
+  // The same for a draft of the current station, which `change` brings there, with the load's
+  // number.
   void draft_opened(const Opening& opening, StationChange&& change);
   void failed(ModelRole role, const LoadTask::Opening& opening, Status why);
   // Whether anything is being worked on.
@@ -69,8 +70,9 @@ class ModelLoads {
 
   // The process that ran it is gone: new requests are refused.
   void target_lost(const Station& station, const Status& why);
-  // The draft could not be put to work.
-  void draft_not_installed(Status why);
+  // The draft of that load (StationChange::load) could not be put to work. No effect where a newer
+  // one has taken its place.
+  void draft_not_installed(std::uint64_t load, Status why);
 
   ModelStatus status(ModelRole role) const;
   const LoadTask& task(ModelRole role) const { return of(role).task; }
@@ -83,7 +85,8 @@ class ModelLoads {
   struct Model {
     LoadTask task;
     std::shared_ptr<const ModelOptions> wanted;   // of the newest load
-    std::shared_ptr<const ModelOptions> serving;  // of the one at work, as are the next two
+    std::shared_ptr<const ModelOptions> serving;  // of the one at work, as are the next three
+    std::uint64_t serving_load = 0;               // LoadTask::number()
     std::optional<ModelInfo> info;
     std::vector<std::string> notes;
   };

@@ -70,11 +70,18 @@ bool begins_with(const std::vector<Token>& text, const std::vector<Token>& begin
          std::equal(beginning.begin(), beginning.end(), text.begin());
 }
 
-const std::vector<Token>* idle_text(const Engine& engine, SeqId seq) {
+const IdleTexts::Entry* find_idle(const Engine& engine, SeqId seq) {
   for (const IdleTexts::Entry& entry : engine.idle().entries()) {
-    if (entry.seq == seq) return &entry.text();
+    if (entry.seq == seq) return &entry;
   }
   return nullptr;
+}
+
+// Whether `text` still lies in its sequence: copies of an entry share their text, so one of the
+// same address was not used in between.
+bool is_unused(const Engine& engine, const IdleTexts::Entry& text) {
+  const IdleTexts::Entry* const now = find_idle(engine, text.seq);
+  return now != nullptr && &now->text() == &text.text();
 }
 
 }  // namespace
@@ -143,7 +150,10 @@ bool PromptCache::adopt(Engine& engine, std::string path) {
   }
   const Result<SeqId> seq = engine.restore_idle(tokens, prompt->target.bytes);
   if (seq.ok()) {
-    restored_[*seq] = path;
+    SavedState& draft = prompt->draft;
+    if (!draft.bytes.empty() && begins_with(tokens, draft.tokens)) {
+      waiting_.push_back({.text = *find_idle(engine, *seq), .draft = std::move(draft)});
+    }
     return true;
   }
   if (seq.status().code() == StatusCode::kResourceExhausted) return false;
@@ -171,18 +181,25 @@ void PromptCache::restore(Engine& engine) {
 }
 
 void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& identity) {
-  const std::map<SeqId, std::string> restored = std::move(restored_);
-  restored_.clear();
-  if (identity.empty()) return;
-  for (const auto& [seq, path] : restored) {
-    const Result<SavedPrompt> prompt = load_saved_prompt(path, most_bytes_);
-    if (!prompt.ok() || prompt->draft.identity != identity) continue;
-    const std::vector<Token>* const text = idle_text(engine, seq);
-    if (text == nullptr || *text != prompt->target.tokens) continue;
-    if (!begins_with(*text, prompt->draft.tokens)) continue;
+  for (const Waiting& waiting : waiting_) {
+    if (identity.empty() || waiting.draft.identity != identity) continue;
+    if (!is_unused(engine, waiting.text)) continue;
     // What cannot be put back is read again.
-    static_cast<void>(drafter.restore(seq, prompt->draft.bytes, prompt->draft.tokens.size()));
+    static_cast<void>(
+        drafter.restore(waiting.text.seq, waiting.draft.bytes, waiting.draft.tokens.size()));
   }
+  waiting_ = {};  // its memory, too
+}
+
+void PromptCache::drop_used(const Engine& engine) {
+  std::erase_if(waiting_,
+                [&engine](const Waiting& waiting) { return !is_unused(engine, waiting.text); });
+}
+
+std::size_t PromptCache::waiting_bytes() const {
+  std::size_t bytes = 0;
+  for (const Waiting& waiting : waiting_) bytes += waiting.draft.bytes.size();
+  return bytes;
 }
 
 Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {

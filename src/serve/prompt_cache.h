@@ -1,7 +1,7 @@
 // PromptCache: texts that a target has read, kept in a folder over restarts.
 //
 // When a target's time ends, what its idle sequences hold is written, one file each
-// (serve/prompt_file.h); when it is opened again, the texts used last are put back. So the first
+// (serve/saved_prompt.h); when it is opened again, the texts used last are put back. So the first
 // request after a restart finds what the last one before it found. Of all files in the folder, of
 // all models, those written longest ago are removed until they keep to the limit.
 //
@@ -13,17 +13,19 @@
 // target's own gets its new name.) One that is damaged is named in a note and ignored; each is
 // removed like any other. A text that cannot be saved is passed over.
 //
+// Files are read while a target is opened only. What a draft had read of a text waits in memory
+// until a draft is attached, beside requests that run, or the text is used.
+//
 // The thread's that has the engine. Nothing here fails: what cannot be kept is read again. Tested
 // by prompt_cache_test.cc, and on llama.cpp by backend/prompt_cache_model_test.cc.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
-#include "serve/prompt_file.h"
+#include "serve/saved_prompt.h"
 
 namespace outrider {
 
@@ -41,8 +43,13 @@ class PromptCache {
   void restore(Engine& engine);
 
   // A draft model was attached: it gets its part of the texts that were put back, as far as nobody
-  // has used them since.
+  // has used them since. Reads no file: a draft is attached while requests run.
   void restore(Engine& engine, Drafter& drafter, const std::string& identity);
+
+  // After a step: what waits for a draft is given back where its text was used since. Never throws.
+  void drop_used(const Engine& engine);
+  // What waits for a draft.
+  std::size_t waiting_bytes() const;
 
   // Writes what the idle sequences hold. `drafter` may be null. Error: that of the first file that
   // could not be written; the others are written all the same.
@@ -52,6 +59,12 @@ class PromptCache {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  // What a draft had read of a text that was put back, until one is attached.
+  struct Waiting {
+    IdleTexts::Entry text;  // as it was put back: one that was used since is another object
+    SavedState draft;
+  };
+
   bool used() const { return !folder_.empty() && !identity_.empty(); }
   bool is_own(const std::string& path);
   bool adopt(Engine& engine, std::string path);
@@ -65,7 +78,7 @@ class PromptCache {
   std::string name_of_identity_;
   std::size_t n_of_others_ = 0;  // files in the folder
   std::vector<std::string> notes_;
-  std::map<SeqId, std::string> restored_;  // the files of what was put back
+  std::vector<Waiting> waiting_;
 };
 
 }  // namespace outrider

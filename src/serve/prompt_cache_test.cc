@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "serve/prompt_file.h"
+#include "serve/saved_prompt.h"
 #include "store/atomic_file.h"
 #include "testing/fake_engine.h"
 #include "testing/tiny_dir.h"
@@ -55,6 +55,12 @@ class Life {
                 std::uint64_t most_bytes = kMuch, const std::string& draft_identity = "its draft")
       : draft_identity_(draft_identity), cache_(folder, most_bytes, identity) {
     cache_.restore(engine_);
+    if (!draft_identity_.empty()) attach(draft_identity_);
+  }
+
+  // The draft is told of what was put back only now, as one that was loaded later.
+  void attach(const std::string& draft_identity) {
+    draft_identity_ = draft_identity;
     cache_.restore(engine_, drafter_, draft_identity_);
   }
 
@@ -70,6 +76,8 @@ class Life {
   void end() { EXPECT_TRUE(save().ok()); }
 
   const std::vector<std::string>& notes() const { return cache_.notes(); }
+  void drop_used() { cache_.drop_used(engine_); }
+  std::size_t waiting_bytes() const { return cache_.waiting_bytes(); }
   std::int64_t draft_tokens() const { return draft_.tokens_evaluated(); }
   const Engine& engine() const { return engine_; }
 
@@ -154,6 +162,56 @@ TEST(PromptCache, TheDraftsPartIsForTheSameDraftOnly) {
   Life other(dir.path(), "this one", kMuch, "another draft");
   EXPECT_EQ(other.run(prompt_of(1)).cached_tokens, 34);
   EXPECT_EQ(other.draft_tokens(), fresh_draft);
+}
+
+// Two prompts and what the draft model had read of them. Returns what the first one took it.
+std::int64_t leave_two(const std::string& folder) {
+  Life life(folder);
+  life.run(prompt_of(1));
+  const std::int64_t of_first = life.draft_tokens();
+  life.run(prompt_of(2));
+  life.end();
+  return of_first;
+}
+
+// Requests run while it is attached, on the same thread.
+TEST(PromptCache, ADraftThatComesLaterGetsItsPartAndNoFileIsReadForIt) {
+  const TempDir dir;
+  const std::int64_t fresh_draft = leave_two(dir.path());
+  Life life(dir.path(), "this one", kMuch, "");
+  EXPECT_GT(life.waiting_bytes(), 0U);
+  for (const fs::path& path : files_in(dir.path())) fs::remove(path);
+  life.attach("its draft");
+  EXPECT_EQ(life.waiting_bytes(), 0U);
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
+  EXPECT_LT(life.draft_tokens(), fresh_draft) << "the draft model has its part";
+}
+
+TEST(PromptCache, WhatWaitsForADraftIsGivenBackOnceItsTextWasUsed) {
+  const TempDir dir;
+  const std::int64_t fresh_draft = leave_two(dir.path());
+  Life life(dir.path(), "this one", kMuch, "");
+  const std::size_t both = life.waiting_bytes();
+  life.drop_used();
+  EXPECT_EQ(life.waiting_bytes(), both) << "nothing was used";
+  life.run(prompt_of(2));
+  life.drop_used();
+  EXPECT_GT(life.waiting_bytes(), 0U) << "the other text still lies there";
+  EXPECT_LT(life.waiting_bytes(), both);
+  const std::int64_t before = life.draft_tokens();
+  life.attach("its draft");
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
+  EXPECT_LT(life.draft_tokens() - before, fresh_draft) << "the other one's part is put back";
+}
+
+TEST(PromptCache, WhatWaitsForADraftIsForTheSameDraftOnly) {
+  const TempDir dir;
+  const std::int64_t fresh_draft = leave_two(dir.path());
+  Life life(dir.path(), "this one", kMuch, "");
+  life.attach("another draft");
+  EXPECT_EQ(life.waiting_bytes(), 0U);
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
+  EXPECT_EQ(life.draft_tokens(), fresh_draft);
 }
 
 // Reads a prompt and leaves it in the folder.

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "base/types.h"
+#include "draft/base/text_memory.h"
 #include "draft/drafter_table.h"
-#include "draft/suffix/suffix_memory.h"
 
 namespace outrider {
 namespace {
@@ -47,7 +47,7 @@ constexpr Field<Options> kFields[] = {
          "namespace at most; 0 (none), or at least 1024. A completion's text is remembered for "
          "later ones with the same namespace, and for no others",
      .place = &Options::remember_tokens,
-     .range = {.min = 0.0, .max = static_cast<double>(SuffixMemory::kMostTokens)}},
+     .range = {.min = 0.0, .max = static_cast<double>(TextMemory::kMostTokens)}},
     {.name = "remember_folder",
      .help = "folder that keeps the remembered texts when a model is closed, and gives them back "
              "when it is opened again; may be shared: each model that is closed adds its own. It "
@@ -108,7 +108,7 @@ Status validate(const RuntimeOptions& options) {
     return refused(StatusCode::kInvalidArgument, "remember_folder",
                    "is given, but remember_tokens is 0, so that nothing is remembered");
   }
-  const std::int64_t least = static_cast<std::int64_t>(SuffixMemory::kLeastTokens);
+  const std::int64_t least = static_cast<std::int64_t>(TextMemory::kLeastTokens);
   if (options.remember_tokens == 0 || options.remember_tokens >= least) return Status();
   return wrong_value("remember_tokens", std::to_string(options.remember_tokens),
                      "0 (nothing is remembered), or at least " + std::to_string(least));

@@ -39,7 +39,7 @@ struct RuntimeOptions {
   // endless text would keep its slot and its model. Else clients need not poll: events tell them.
   bool end_unpolled = false;
   // Tokens of finished texts that the suffix drafter remembers, over all namespaces (a quarter of
-  // them for one at most): 0: none; else from SuffixMemory::kLeastTokens to kMostTokens.
+  // them for one at most): 0: none; else from TextMemory::kLeastTokens to kMostTokens.
   std::int64_t remember_tokens = 0;
   // A folder in which they are kept over restarts, a file for each model; empty: nowhere.
   std::string remember_folder = {};

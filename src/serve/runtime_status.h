@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 #include "draft/base/lookup_drafter.h"
-#include "draft/suffix/suffix_memory.h"
+#include "draft/base/text_memory.h"
 #include "engine/request.h"
 #include "model/exactness.h"
 #include "model/model_info.h"
@@ -58,7 +58,7 @@ struct DrafterFileStatus {
 };
 
 // What finished texts take (RuntimeOptions::remember_tokens), of the target at work.
-using MemoryStatus = SuffixMemory::Stats;
+using MemoryStatus = TextMemory::Stats;
 
 // Of one that is there or could be.
 struct DrafterStatus {

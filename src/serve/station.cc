@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "draft/drafter_table.h"
-#include "draft/suffix/suffix_memory.h"
-#include "draft/suffix/suffix_memory_file.h"
 #include "store/crc32c.h"
 
 namespace outrider {
@@ -84,8 +82,7 @@ std::string Station::memory_file() const {
 void Station::recall_texts() {
   const std::string path = memory_file();
   if (path.empty()) return;
-  const Status loaded = recall_memory(path, tokenizer(), *memory());
-  if (loaded.ok()) memory()->mark_known();
+  const Status loaded = memory()->recall(path, tokenizer());
   if (loaded.ok() || loaded.code() == StatusCode::kNotFound) return;
   memory_note_ = "remember_folder: " + loaded.message() + "; it is ignored";
 }
@@ -95,7 +92,7 @@ Status Station::keep_texts() const {
   const std::string path = memory_file();
   if (path.empty()) return Status();
   (void)make_private_folder(remember_folder_);  // somebody may have removed it
-  return add_to_file(*memory(), tokenizer(), path).with_context("remember_folder");
+  return memory()->keep(path, tokenizer()).with_context("remember_folder");
 }
 
 // Never throws.
@@ -112,6 +109,11 @@ void Station::tell_of_experience(const Status& kept) {
   if (kept.ok() || told_of_experience_) return;
   told_of_experience_ = true;
   tell_unless_kept([&kept] { return kept.with_context("the drafters' experience"); });
+}
+
+void Station::after_step() {
+  prompts_.drop_used(*engine_);
+  tell_of_experience(experiences_.keep_now_and_then(*engine_));
 }
 
 void Station::make_engine() {
@@ -192,7 +194,7 @@ std::optional<MemoryStatus> Station::remembered_by(std::string_view drafter) con
   return lookup->memory()->stats();
 }
 
-SuffixMemory* Station::memory() const {
+TextMemory* Station::memory() const {
   for (const LookupKind* kind : lookup_kinds()) {
     if (!kind->remembers) continue;
     const LookupDrafter* const lookup = find(kind->name);

@@ -44,7 +44,7 @@ class Station {
   // engine().cancel() is for any thread that keeps restart() from running meanwhile.
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
-  Draft* draft() { return draft_.get(); }  // null: there is none
+  const Draft* draft() const { return draft_.get(); }  // null: there is none
 
   // Puts `draft` (may be null: none) in the place of the one that is there. Requests that the old
   // one guessed for go on plain and say `reason`. Errors: Engine::attach()'s, when there is none
@@ -70,9 +70,9 @@ class Station {
   // on. REQUIRES: remembers(). Never throws.
   Remembered remember(std::string name_space, std::span<const Token> text);
 
-  // Keeps what was learned of its drafters for later runs, where enough was said since to be worth
-  // it. Between steps. Never throws.
-  void keep_experience() { tell_of_experience(experiences_.keep_now_and_then(*engine_)); }
+  // Between steps: keeps what was learned of its drafters for later runs, where enough was said
+  // since to be worth it, and gives back what nobody can use any more. Never throws.
+  void after_step();
 
   // After an exception out of the engine: its requests are gone, models and draft are as new, and
   // nothing is remembered.
@@ -81,7 +81,7 @@ class Station {
  private:
   void make_engine();
   void introduce_draft();           // to the planner: what is known of it before it is asked
-  SuffixMemory* memory() const;     // the suffix drafter's; null: it remembers no texts
+  TextMemory* memory() const;       // null: no drafter remembers texts
   std::string memory_file() const;  // empty: remembered texts are not kept
   void recall_texts();
   Status keep_texts() const;

@@ -11,6 +11,7 @@
 // is its decode thread's.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -32,7 +33,8 @@ using StationPtr = std::shared_ptr<Station>;
 struct StationChange {
   StationPtr station;
   std::variant<std::unique_ptr<Draft>, OpenedDrafterFile, DrafterFile> what;
-  std::string reason;  // for the requests that lose something
+  std::string reason;      // for the requests that lose something
+  std::uint64_t load = 0;  // of a draft: the number of its load
 };
 
 class Stations {

@@ -16,11 +16,10 @@
 #include "base/status.h"
 #include "draft/base/drafter.h"
 #include "draft/base/drafter_kind.h"
+#include "draft/base/text_memory.h"
 #include "store/tokenizer_id.h"
 
 namespace outrider {
-
-class SuffixMemory;
 
 // A file of a drafter, as a client names it.
 struct DrafterFile {
@@ -63,14 +62,14 @@ class LookupDrafter : public Drafter {
 
   // Where finished texts are kept, each for later requests of its namespace, which see it from
   // their next step on. Null: it remembers none. The thread's that drafts.
-  virtual SuffixMemory* memory() const { return nullptr; }
+  virtual TextMemory* memory() const { return nullptr; }
 };
 
 // What a lookup drafter is made for.
 struct LookupSettings {
   std::int32_t n_vocab = 0;      // of the target
   std::int32_t n_sequences = 0;  // likewise
-  // Tokens of finished texts that it remembers, if it can; 0, or as SuffixMemory allows.
+  // Tokens of finished texts that it remembers, if it can; 0, or as TextMemory allows.
   std::size_t remember_tokens = 0;
 };
 

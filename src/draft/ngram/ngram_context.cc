@@ -7,7 +7,16 @@ namespace outrider {
 void NgramContext::extend(std::span<const Token> text) {
   const std::size_t known = text_.size();
   if (text.size() < known || (known > 0 && text[known - 1] != text_.back())) cut(0);
-  for (std::size_t i = text_.size(); i < text.size(); ++i) {
+  try {
+    count_from(text_.size(), text);
+  } catch (...) {  // of the last token a part is counted, which no cut would take back
+    forget();
+    throw;
+  }
+}
+
+void NgramContext::count_from(std::size_t begin, std::span<const Token> text) {
+  for (std::size_t i = begin; i < text.size(); ++i) {
     std::array<Token, kMaxNgram> notes = {kNoToken, kNoToken, kNoToken, kNoToken};
     for (std::size_t n = 1; n <= std::min<std::size_t>(i, kMaxNgram); ++n) {
       notes[n - 1] = cache_.add(Ngram(text.subspan(i - n, n)), text[i]);
@@ -17,12 +26,11 @@ void NgramContext::extend(std::span<const Token> text) {
   }
 }
 
+void NgramContext::forget() { *this = NgramContext(); }
+
 void NgramContext::cut(std::size_t length) {
+  if (length == 0) return forget();
   if (length >= text_.size()) return;
-  if (length == 0) {
-    *this = NgramContext();  // gives the memory back, too
-    return;
-  }
   const std::span<const Token> text(text_);
   for (std::size_t i = text_.size(); i-- > length;) {
     for (std::size_t n = std::min<std::size_t>(i, kMaxNgram); n >= 1; --n) {

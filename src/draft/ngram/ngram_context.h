@@ -25,7 +25,7 @@ class NgramContext {
  public:
   // `text` is the whole text: what was counted, and more. A text that visibly is another one (it is
   // shorter, or its token at the end of what was counted differs) is counted from its beginning.
-  // REQUIRES: all tokens >= 0
+  // May throw std::bad_alloc; then all is forgotten. REQUIRES: all tokens >= 0
   void extend(std::span<const Token> text);
 
   // Forgets all but the first `length` tokens. No effect when there are not more.
@@ -39,6 +39,9 @@ class NgramContext {
   std::string check_integrity() const;
 
  private:
+  void count_from(std::size_t begin, std::span<const Token> text);
+  void forget();  // gives the memory back, too
+
   NgramCache cache_;  // orders 1 to kMaxNgram
   std::vector<Token> text_;
   std::vector<std::array<Token, kMaxNgram>> best_before_;  // [text] what add() returned, by order

@@ -78,7 +78,7 @@ void NgramDrafter::remove_file(const DrafterFile& file, std::string reason) {
   remove_cache(ngram_tier(file.tier), std::move(reason));
 }
 
-std::string NgramDrafter::limit_reason(SeqId seq) const {
+std::string NgramDrafter::note(SeqId seq) const {
   const std::size_t i = static_cast<std::size_t>(seq);
   return i < touched_.size() && touched_[i] ? removal_ : "";
 }

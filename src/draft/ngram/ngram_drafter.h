@@ -39,8 +39,10 @@ class NgramDrafter : public LookupDrafter {
   void end(SeqId seq) override;
   // Drafting takes microseconds: there is nothing to interrupt.
   void set_interrupt(const std::atomic<bool>* /*flag*/) override {}
+  // Its own text is always there to guess from.
+  std::string limit_reason(SeqId /*seq*/) const override { return ""; }
   // A cache that was taken away while `seq` was drafted for.
-  std::string limit_reason(SeqId seq) const override;
+  std::string note(SeqId seq) const override;
 
   // Caches that come and go between two calls of draft(); what is known of the sequences stays.
   // kStatic or kDynamic; the cache takes the place of the one that is there. A dynamic one that is

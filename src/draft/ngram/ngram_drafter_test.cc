@@ -126,14 +126,15 @@ TEST(NgramDrafter, CachesComeAndGoBetweenDrafts) {
     EXPECT_EQ(tokens_of(draft(drafter, {9, 1, 2, 3}, 1)), Tokens());
     drafter.set_cache(tier, cache);
     EXPECT_EQ(tokens_of(draft(drafter, {9, 1, 2, 3}, 1)), Tokens({4}));
-    EXPECT_EQ(drafter.limit_reason(0), "");
+    EXPECT_EQ(drafter.note(0), "");
     drafter.remove_cache(tier, "it was taken away");
     EXPECT_EQ(tokens_of(draft(drafter, {9, 1, 2, 3}, 1)), Tokens());
-    EXPECT_EQ(drafter.limit_reason(0), "it was taken away");
+    EXPECT_EQ(drafter.note(0), "it was taken away");
+    EXPECT_EQ(drafter.limit_reason(0), "") << "it still guesses from the text";
     ASSERT_TRUE(drafter.begin(0, 0).ok());
-    EXPECT_EQ(drafter.limit_reason(0), "") << "the next text never had it";
+    EXPECT_EQ(drafter.note(0), "") << "the next text never had it";
     drafter.remove_cache(tier, "again");
-    EXPECT_EQ(drafter.limit_reason(0), "") << "there was none";
+    EXPECT_EQ(drafter.note(0), "") << "there was none";
   }
   drafter.set_cache(NgramTier::kDynamic, cache);
   drafter.accept(0, Tokens({5, 6, 7, 8, 5, 6, 7, 8}));

@@ -74,7 +74,7 @@ Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
   return Status();
 }
 
-std::string SuffixDrafter::limit_reason(SeqId seq) const {
+std::string SuffixDrafter::note(SeqId seq) const {
   for (const std::shared_ptr<const SuffixStore>& store : growth_.stores()) {
     const Status damage = store->file().damage();
     if (!damage.ok()) return damage.message();

@@ -47,9 +47,11 @@ class SuffixDrafter : public LookupDrafter {
   void accept(SeqId seq, std::span<const Token> text) override;
   void end(SeqId seq) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
+  // Its own text is always there to guess from.
+  std::string limit_reason(SeqId /*seq*/) const override { return ""; }
   // A damaged store is no longer used, and named here; so is one that was taken away while `seq`
   // was drafted for.
-  std::string limit_reason(SeqId seq) const override;
+  std::string note(SeqId seq) const override;
 
   // Stores that come and go between two calls of draft(); what is known of the sequences stays. A
   // store takes the place of one of the same path. May throw std::bad_alloc, with nothing changed.
@@ -68,7 +70,7 @@ class SuffixDrafter : public LookupDrafter {
   void remove_file(const DrafterFile& file, std::string reason) override {
     remove_store(file.path, std::move(reason));
   }
-  SuffixMemory* memory() const override { return memory_; }
+  TextMemory* memory() const override { return memory_; }
 
   // Of all indexes and of what is reused between requests.
   std::size_t memory_bytes() const override;

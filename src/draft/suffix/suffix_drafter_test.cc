@@ -192,7 +192,7 @@ TEST(SuffixDrafter, AStoreDraftsWhatTheTextHasNotSeenAndDamageIsTold) {
     EXPECT_EQ(tree.token(1), 13);               // 3 tokens match
     EXPECT_NE(tree.child(kRoot, 30), kNoNode);  // 2 tokens match
     EXPECT_NE(tree.child(1, 14), kNoNode);
-    EXPECT_EQ(drafter.limit_reason(0), "");
+    EXPECT_EQ(drafter.note(0), "");
   }
   {  // two stores, one of them twice as sure
     SuffixDrafter drafter(1, {open("s"), open("s")});
@@ -203,7 +203,8 @@ TEST(SuffixDrafter, AStoreDraftsWhatTheTextHasNotSeenAndDamageIsTold) {
   testing::write_bytes(dir.file("bad"), bytes);
   SuffixDrafter drafter(1, {open("bad")});
   EXPECT_EQ(draft(drafter, text, 4, 4).drafted(), 0);
-  EXPECT_NE(drafter.limit_reason(0).find("damaged"), std::string::npos);
+  EXPECT_NE(drafter.note(0).find("damaged"), std::string::npos);
+  EXPECT_EQ(drafter.limit_reason(0), "") << "it still guesses from the text";
 }
 
 TEST(SuffixDrafter, MemoryIsReportedAndGivenBack) {

@@ -37,17 +37,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "base/types.h"
+#include "draft/base/text_memory.h"
 #include "draft/suffix/suffix_index.h"
 
 namespace outrider {
 
 // One thread at a time. In the runtime the decode thread owns it, and the requests that look into
 // it are drafted for one after the other: nothing is locked.
-class SuffixMemory {
+class SuffixMemory : public TextMemory {
  public:
-  static constexpr std::size_t kLeastTokens = 1024;
-  static constexpr std::size_t kMostTokens = std::size_t{1} << 21;  // 285 MB
   static constexpr std::size_t kMaxNamespaces = 1024;
   static constexpr std::size_t kParts = 8;
   static constexpr std::size_t kShortest = 3;  // tokens of a text: two to find it by, one to say
@@ -63,10 +63,8 @@ class SuffixMemory {
   SuffixMemory(const SuffixMemory&) = delete;
   SuffixMemory& operator=(const SuffixMemory&) = delete;
 
-  // Remembers the text, or its end where it is longer than a namespace may be. Returns how many of
-  // its tokens: 0 when there are fewer than kShortest. May throw std::bad_alloc; then a part of the
-  // text may be there.
-  std::size_t add(std::string_view name, std::span<const Token> text);
+  // 0 when there are fewer tokens than kShortest.
+  std::size_t add(std::string_view name, std::span<const Token> text) override;
   // Remembers several texts, a mark behind each; without any the namespace counts as used, where it
   // is known. May throw std::bad_alloc; then a part of them may be there.
   void add_all(std::string_view name, std::span<const Token> texts);
@@ -88,7 +86,11 @@ class SuffixMemory {
   // have no places.
   void look_up(std::string_view name, std::span<const Token> text, Cursor& cursor);
 
-  void clear();
+  void clear() override;
+
+  // See suffix_memory_file.h: recall_memory(), of which all is known from then on; add_to_file().
+  Status recall(const std::string& path, const TokenizerId& tokenizer) override;
+  Status keep(const std::string& path, const TokenizerId& tokenizer) const override;
 
   // Each namespace with its texts, a mark behind each; the one used last comes last. Of the first
   // text only its end may be there.
@@ -101,13 +103,7 @@ class SuffixMemory {
   // were added since, which may be none. Without mark_known(): all.
   void for_each_new(const VisitSpace& visit) const;
 
-  struct Stats {
-    std::size_t max_tokens = 0;
-    std::size_t namespaces = 0;
-    std::size_t tokens = 0;  // a mark a text included
-    std::size_t memory_bytes = 0;
-  };
-  Stats stats() const;
+  Stats stats() const override;
 
   // Empty when counts and automatons are sound, else what is broken. Takes long.
   std::string check_integrity() const;

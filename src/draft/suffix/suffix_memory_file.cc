@@ -145,4 +145,14 @@ Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
   return save_memory(merged, tokenizer, path);
 }
 
+Status SuffixMemory::recall(const std::string& path, const TokenizerId& tokenizer) {
+  OUTRIDER_RETURN_IF_ERROR(recall_memory(path, tokenizer, *this));
+  mark_known();
+  return Status();
+}
+
+Status SuffixMemory::keep(const std::string& path, const TokenizerId& tokenizer) const {
+  return add_to_file(*this, tokenizer, path);
+}
+
 }  // namespace outrider

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -232,6 +233,28 @@ TEST_F(SuffixMemoryFile, ForgedSectionsNeverLeadOutside) {
   EXPECT_FALSE(load({1, 0xFFFFFFFF, 1, 5}, "ab", {1, 2, 3, kEnd}));
   EXPECT_FALSE(load({1, 4}, "a", {1, 100, 3, kEnd})) << "a token outside the vocabulary";
   EXPECT_FALSE(load({1, 4}, "a", {1, -1, 3, kEnd}));
+}
+
+// As a runtime has it, which does not know whose memory it is.
+TEST_F(SuffixMemoryFile, WhatWasRecalledIsThereOnceAfterItIsKeptAgain) {
+  const std::string path = dir_.file("m");
+  const std::vector<Token> first = {1, 2, 3, 4};
+  const std::vector<Token> second = {5, 6, 7, 8};
+  std::size_t tokens = 0;
+  for (const std::vector<Token>& text : {first, second, second}) {
+    const std::unique_ptr<TextMemory> memory = std::make_unique<SuffixMemory>(4096);
+    const Status recalled = memory->recall(path, kTokenizer);
+    EXPECT_EQ(recalled.code(), tokens == 0 ? StatusCode::kNotFound : StatusCode::kOk)
+        << recalled.message();
+    EXPECT_EQ(memory->stats().tokens, tokens);
+    EXPECT_EQ(memory->add("user", text), text.size());
+    tokens = memory->stats().tokens;
+    ASSERT_TRUE(memory->keep(path, kTokenizer).ok());
+  }
+  const TokenizerId other{.hash = 8, .n_vocab = 100};
+  SuffixMemory memory(4096);
+  EXPECT_FALSE(static_cast<TextMemory&>(memory).recall(path, other).ok());
+  EXPECT_EQ(memory.stats().tokens, 0U);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "serve/prompt_file.h"
+#include "serve/saved_prompt.h"
 
 #include <cstring>
 #include <fstream>
@@ -57,53 +57,61 @@ class Pieces {
   std::vector<Piece> pieces_;
 };
 
-// Takes `n` and as many elements off the front; false where there are fewer.
-template <typename Container>
-bool take(std::string_view& from, Container& to) {
-  using T = typename Container::value_type;
-  std::uint64_t n = 0;
-  if (from.size() < sizeof n) return false;
-  std::memcpy(&n, from.data(), sizeof n);
-  from.remove_prefix(sizeof n);
-  if (n > from.size() / sizeof(T)) return false;
-  to.resize(static_cast<std::size_t>(n));
-  const std::size_t size = to.size() * sizeof(T);
-  if (size > 0) std::memcpy(to.data(), from.data(), size);
-  from.remove_prefix(size);
-  return true;
-}
-
-bool take(std::string_view& from, SavedState& state) {
-  return take(from, state.identity) && take(from, state.tokens) && take(from, state.bytes);
-}
-
-std::uint32_t checksum(std::string_view bytes) {
-  return crc32c(std::as_bytes(std::span<const char>(bytes)));
-}
-
-Result<std::string> read_all(const std::string& path, std::uint64_t most_bytes) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return not_found("cannot read '" + path + "'");
-  file.seekg(0, std::ios::end);
-  const std::streamoff size = file.tellg();
-  if (size < 0) return internal_error("cannot read '" + path + "'");
-  if (static_cast<std::uint64_t>(size) > most_bytes) {
-    return invalid_argument("'" + path + "' has " + std::to_string(size) +
-                            " bytes, more than the prompt cache may have (" +
-                            std::to_string(most_bytes) + ")");
-  }
-  std::string all(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(all.data(), size)) return internal_error("cannot read '" + path + "'");
-  return all;
-}
-
 Status no_prompt(const std::string& path) {
   return invalid_argument("'" + path + "' is no text of a prompt cache");
 }
 
 Status damaged_prompt(const std::string& path) {
   return data_loss("'" + path + "' is damaged or cut short");
+}
+
+// Takes what is behind the header off a file, straight into its place: a state may be gigabytes,
+// and is not held twice.
+class Rest {
+ public:
+  Rest(std::ifstream& file, std::uint64_t size) : file_(file), left_(size) {}
+
+  bool take(SavedState& state) {
+    return take(state.identity) && take(state.tokens) && take(state.bytes);
+  }
+  bool empty() const { return left_ == 0; }
+  std::uint32_t sum() const { return sum_; }  // of what was taken
+
+ private:
+  // A number and as many elements; false where there are fewer.
+  template <typename Container>
+  bool take(Container& to) {
+    std::uint64_t n = 0;
+    if (!read(std::as_writable_bytes(std::span<std::uint64_t>(&n, 1)))) return false;
+    if (n > left_ / sizeof(typename Container::value_type)) return false;
+    to.resize(static_cast<std::size_t>(n));
+    return read(std::as_writable_bytes(std::span(to.data(), to.size())));
+  }
+
+  bool read(std::span<std::byte> to) {
+    if (to.size() > left_) return false;
+    left_ -= to.size();
+    file_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
+    sum_ = crc32c(to, sum_);
+    return static_cast<bool>(file_);
+  }
+
+  std::ifstream& file_;
+  std::uint64_t left_;
+  std::uint32_t sum_ = 0;
+};
+
+// Of a file that is open at its beginning, where it may have as many bytes.
+Result<std::uint64_t> size_of(std::ifstream& file, const std::string& path,
+                              std::uint64_t most_bytes) {
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(0);
+  if (size < 0 || !file) return internal_error("cannot read '" + path + "'");
+  if (static_cast<std::uint64_t>(size) <= most_bytes) return static_cast<std::uint64_t>(size);
+  return invalid_argument("'" + path + "' has " + std::to_string(size) +
+                          " bytes, more than the prompt cache may have (" +
+                          std::to_string(most_bytes) + ")");
 }
 
 }  // namespace
@@ -137,22 +145,24 @@ Result<std::string> load_prompt_identity(const std::string& path) {
 }
 
 Result<SavedPrompt> load_saved_prompt(const std::string& path, std::uint64_t most_bytes) {
-  OUTRIDER_ASSIGN_OR_RETURN(const std::string all, read_all(path, most_bytes));
-  std::string_view rest = all;
-  if (!rest.starts_with(kMagic.substr(0, rest.size()))) {
-    return no_prompt(path);
-  }
-  const Status damaged = damaged_prompt(path);
-  if (rest.size() < kHeaderBytes) return damaged;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return not_found("cannot read '" + path + "'");
+  OUTRIDER_ASSIGN_OR_RETURN(const std::uint64_t n_bytes, size_of(file, path, most_bytes));
+  std::string header(kHeaderBytes, '\0');
+  file.read(header.data(), static_cast<std::streamsize>(header.size()));
+  header.resize(static_cast<std::size_t>(file.gcount()));
+  if (!header.starts_with(kMagic.substr(0, header.size()))) return no_prompt(path);
+  if (!file) return damaged_prompt(path);
   std::uint64_t size = 0;
   std::uint32_t sum = 0;
-  std::memcpy(&size, rest.data() + kMagic.size(), sizeof size);
-  std::memcpy(&sum, rest.data() + kMagic.size() + sizeof size, sizeof sum);
-  rest.remove_prefix(kHeaderBytes);
-  if (size != rest.size() || sum != checksum(rest)) return damaged;
+  std::memcpy(&size, header.data() + kMagic.size(), sizeof size);
+  std::memcpy(&sum, header.data() + kMagic.size() + sizeof size, sizeof sum);
+  if (size != n_bytes - kHeaderBytes) return damaged_prompt(path);
+  Rest rest(file, size);
   SavedPrompt prompt;
-  const bool good = take(rest, prompt.target) && take(rest, prompt.draft) && rest.empty();
-  if (!good) return damaged;
+  const bool whole = rest.take(prompt.target) && rest.take(prompt.draft) && rest.empty();
+  if (!file) return internal_error("cannot read '" + path + "'");
+  if (!whole || rest.sum() != sum) return damaged_prompt(path);
   return prompt;
 }
 
