@@ -63,7 +63,7 @@ inline SeenChains look(const Text& text, Sampler& sampler, Drafter& drafter) {
                          .mask = 1,
                          .tree = &tree};
     drafter.accept(0, decided);
-    if (!drafter.draft(std::span(&request, 1)).ok()) give_up("draft");
+    if (!draft_one(drafter, request).ok()) give_up("draft");
     NodeClaims claims;
     claims.update(tree);
     SeenChain chain;

@@ -22,7 +22,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 void json_rpc(Bytes input);      // lines, each a request of outrider_call
 void c_abi(Bytes input);         // calls of the C interface, in any order
-void http(Bytes input);          // a byte for the endpoint, then the body
+void http(Bytes input);          // a request: method and path, headers, an empty line, the body
 void store_file(Bytes input);    // a file of n-grams or of suffixes
 void llama_ngrams(Bytes input);  // a file of llama.cpp's n-gram caches
 void packing(Bytes input);       // weights and activations

@@ -81,7 +81,16 @@ class SocketClient {
     }
     return all;
   }
-  bool closed() const { return closed_; }  // by the other end, as far as read() has seen
+  // Once what is there, or comes within `ms`: at most `most` bytes of it, as a slow client reads.
+  std::string read_some(std::int64_t ms, std::size_t most) {
+    if (closed_ || !wait(POLLIN, ms)) return "";
+    std::string part(most, '\0');
+    const ssize_t n = ::recv(socket_, part.data(), part.size(), 0);
+    closed_ = n <= 0;
+    part.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return part;
+  }
+  bool closed() const { return closed_; }  // by the other end, as far as it was read
 
   // One response; the connection may be used again. For those with a length or an end.
   RawReply reply(std::int64_t ms = 60'000) {

@@ -176,7 +176,8 @@ TEST_F(CliHeads, PredictionLayersThatAreNamedMustBeThere) {
   off.insert(off.end(), {"--mtp", "off"});
   const CliResult switched_off = run(off);
   EXPECT_EQ(switched_off.exit_code, 1);
-  EXPECT_NE(switched_off.err.find("switched off (mtp=off)"), std::string::npos) << switched_off.err;
+  EXPECT_NE(switched_off.err.find("switched off (--mtp off)"), std::string::npos)
+      << switched_off.err;
 }
 
 // A list of several works without them, also where they are in the file and cannot be used.

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/gguf_file.h"
 #include "testing/widen.h"
 #include "tests/cli_process.h"
 
@@ -118,6 +119,32 @@ TEST(CliMakeDraft, AWrongCallIsToldBeforeAnythingIsLoaded) {
   EXPECT_EQ(read_file(old), "old");
 }
 
+// The target is not there: so it was not opened first.
+TEST(CliMakeDraft, ASourceThatIsSplitIsRefusedBeforeAnythingIsLoaded) {
+  const CliFolder folder;
+  const Result<std::string> split =
+      write_gguf_split(cli_models().draft, folder.path("small"), {3, 6});
+  ASSERT_TRUE(split.ok()) << split.status().message();
+  const CliResult result =
+      run_cli(make_call(folder, {"--from", *split}, folder.path("missing.gguf")));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(
+      result.err.rfind("outrider: error: '" + *split +
+                           "' is one of the 3 files that its model "
+                           "is split over; join them with llama.cpp's llama-gguf-split --merge",
+                       0),
+      0U)
+      << result.err;
+  // The target may be split. No file of it is replaced.
+  const std::string second = folder.path("small-00002-of-00003.gguf");
+  const std::string before = read_file(second);
+  const CliResult over = run_cli(
+      folder.call({"make-draft", *split, "--from", cli_models().draft, "-o", second, "--force"}));
+  EXPECT_EQ(over.exit_code, 1);
+  EXPECT_NE(over.err.find("give another name"), std::string::npos) << over.err;
+  EXPECT_EQ(read_file(second), before);
+}
+
 TEST(CliMakeDraft, ItsHelpHasNoOptionThatItRefuses) {
   const CliFolder folder;
   const std::string help = run_cli(folder.call({"make-draft", "--help"})).out;
@@ -148,7 +175,7 @@ TEST(CliMakeDraft, WhatAKilledOneLeftIsRemovedByTheNext) {
   folder.write(gone + ".999999999-4.part", "part");
   const std::string own = folder.write("made.gguf.x.candidate.gguf", "the user's");
   const std::string alive = folder.write("made.gguf.1.candidate.gguf", "of a process that runs");
-  EXPECT_EQ(run_cli(make_call(folder, {"--from", folder.path("missing.gguf")})).exit_code, 1);
+  EXPECT_EQ(run_cli(make_call(folder, {"--sample", folder.path("missing.txt")})).exit_code, 1);
   EXPECT_EQ(entries(folder), 2U);
   EXPECT_EQ(read_file(own), "the user's");
   EXPECT_EQ(read_file(alive), "of a process that runs");

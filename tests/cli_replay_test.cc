@@ -79,7 +79,7 @@ TEST(CliReplay, ChunksLearnAndAnIncompleteTailIsSkipped) {
   EXPECT_GT(chunks["tokens_per_step"], 2.0) << "what a chunk held drafts for the next ones";
 }
 
-TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
+TEST(CliReplay, FilesThatAreMissingOrOfAnotherTokenizerAreErrors) {
   const CliFolder folder;
   const std::string text = folder.write("t.txt", story(5));
   const std::string none = folder.path("none");
@@ -87,7 +87,7 @@ TEST(CliReplay, AMissingStaticFileIsAnErrorAndAMissingDynamicOneStartsEmpty) {
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("--ngram-static"), std::string::npos) << missing.err;
   EXPECT_NE(missing.err.find(none), std::string::npos) << missing.err;
-  EXPECT_EQ(replay(folder, {text, "--ngram-dynamic", none}).exit_code, 0);
+  EXPECT_EQ(replay(folder, {text, "--ngram-dynamic", none}).exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(none)) << "replay writes no file";
   // Another tokenizer's file is refused for both.
   ASSERT_EQ(ngram(folder, {"create", "--vocab", cli_models().other, text, "-o", none}).exit_code,

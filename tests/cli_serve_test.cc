@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,51 @@ TEST(CliServe, AFirstSignalEndsItInOrderWhileTheModelIsLoadedAndBehindThat) {
 std::uint16_t port_of(const std::string& err) {
   const std::string before = "listening on http://127.0.0.1:";
   return static_cast<std::uint16_t>(std::atoi(err.c_str() + err.find(before) + before.size()));
+}
+
+// One client asks for a text without end and reads nothing of it; another one asks for the same and
+// reads all. Probabilities of other tokens beside each make more of a few hundred tokens than the
+// system keeps for who does not read.
+TEST(CliServe, ASignalEndsItInOrderAlsoBesideAClientThatReadsNothing) {
+  constexpr std::int64_t kLongMs = 60'000;  // for what comes, however slow the machine is
+  const std::string asked = SocketClient::request(
+      "POST", "/v1/completions",
+      R"({"prompt":"Once upon a time","max_tokens":-1,"shift_keep":0,"temperature":0,)"
+      R"("logprobs":5,"stream":true})");
+  CliCall call = serve_call({"--drain", "1", "--write-timeout", "600"});
+  std::optional<SocketClient> deaf;
+  std::string answer;
+  std::chrono::steady_clock::time_point then;
+  call.on_output = [&](pid_t child, const std::string&, const std::string& err) {
+    if (deaf || err.find("ready") == std::string::npos) return true;
+    deaf.emplace(port_of(err), /*receive_bytes=*/4096);
+    deaf->send(asked);
+    EXPECT_NE(deaf->read(kLongMs, 1), "");
+    SocketClient reader(port_of(err));
+    reader.send(asked);
+    // The steps are the same for both: so it is about as much that the other one has not read.
+    answer = reader.read(kLongMs, 1 << 20);
+    then = std::chrono::steady_clock::now();
+    kill(child, SIGTERM);
+    answer += reader.read(kLongMs);
+    EXPECT_TRUE(reader.closed());
+    return true;
+  };
+  const CliResult result = run_cli(call);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - then;
+  std::printf(
+      "SIGTERM beside a client that reads nothing: ended after %.1f s, of them 1 to drain\n",
+      took.count());
+  EXPECT_EQ(result.signal, 0) << result.err;
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(answer.find(R"("finish_reason":"length")"), std::string::npos) << "with what it has";
+  EXPECT_NE(answer.find("data: [DONE]"), std::string::npos);
+  EXPECT_TRUE(answer.ends_with("\r\n0\r\n\r\n"));
+  ASSERT_TRUE(deaf) << result.err;
+  const std::string unread = deaf->read(kLongMs);
+  EXPECT_TRUE(deaf->closed());
+  EXPECT_EQ(unread.find("data: [DONE]"), std::string::npos) << "it was more than the system keeps";
 }
 
 std::ptrdiff_t lines_of(const std::string& path) {
@@ -157,7 +203,7 @@ TEST(CliServe, WhatATargetSaysOfItselfIsPrinted) {
   const CliResult result = served_until(
       "ready", SIGTERM, serve_call({"--isolate", "--prompt-cache", folder.path("prompts")}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.err.find("prompt_cache has no effect on this target"), std::string::npos)
+  EXPECT_NE(result.err.find("--prompt-cache has no effect on this target"), std::string::npos)
       << result.err;
 }
 

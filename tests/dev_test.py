@@ -247,6 +247,103 @@ class Style(DevCase):
         self.assertIn("the style must be checked", output)
 
 
+class Soak(DevCase):
+    PROGRAM = """#!/bin/sh
+echo "  a request beside slow connections, ms  $OUTRIDER_SOAK.25, wanted: below 2000"
+exit $(cat "$FAKE_ROOT/status")
+"""
+    # What takes long is left out: building, qemu, the tests themselves.
+    FAKES = """
+ROOT=$PWD FAILED=0 RANDOM=1
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+. scripts/dev/build.sh
+. scripts/dev/test.sh
+cmd_build() { :; }
+soak_arm() { :; }
+run_tests() { PASSED=$((PASSED + 7)); }
+FUZZ_TARGETS=()
+SOAK_TESTS=('http_test ServerReliability* 1')
+cmd_soak 0
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.env["GIT_CEILING_DIRECTORIES"] = str(self.dir)
+        program = self.checkout / "build" / "tests" / "http_test"
+        program.parent.mkdir(parents=True)
+        program.write_text(self.PROGRAM)
+        program.chmod(0o755)
+
+    def git(self, *arguments):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        return subprocess.run(["git", *who, *arguments], cwd=self.checkout, env=self.env, text=True,
+                              check=True, capture_output=True).stdout.strip()
+
+    def soak(self, status):
+        """Exit status, and the lines of the file of figures."""
+        (self.dir / "status").write_text(str(status))
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.FAKES], cwd=self.checkout,
+                              env=self.env, text=True, check=False, capture_output=True)
+        figures = self.checkout / "build" / "soak" / "figures.txt"
+        self.assertTrue(figures.is_file(), done.stderr)
+        self.assertIn("the figures are in build/soak/figures.txt", done.stderr)
+        return done.returncode, figures.read_text().splitlines()
+
+    def test_the_figures_are_in_one_file_with_day_commit_and_seed(self):
+        self.git("init", "-q")
+        self.git("commit", "-q", "--allow-empty", "-m", "first")
+        code, lines = self.soak(0)
+        self.assertEqual(code, 0, lines)
+        commit = self.git("rev-parse", "--short", "HEAD")
+        self.assertRegex(lines[0], rf"^\./dev soak, 20\d\d-\d\d-\d\d, {commit}, with changes, on \d+ cores")
+        self.assertRegex(lines[2], r"^a round with OUTRIDER_TEST_SEED=\d+$")
+        self.assertEqual(lines[3:6], ["  tests: 7 passed, 0 failed", "", "ServerReliability*"])
+        self.assertEqual(lines[6], "  a request beside slow connections, ms  1.25, wanted: below 2000")
+        self.assertRegex(lines[7], r"^  passed, \d+ s$")
+        self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
+
+    def test_what_failed_is_told_in_it_and_counts(self):
+        code, _ = self.soak(0)
+        self.assertEqual(code, 0)
+        code, lines = self.soak(3)
+        self.assertEqual(code, 1, lines)
+        self.assertIn("no commit is known", lines[0])
+        self.assertRegex(lines[7], r"^  failed with status 3, \d+ s$")
+        self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
+
+
+class Sanitize(DevCase):
+    ASKING = 'tests/clients/run.py*) echo "$@" >>"$FAKE_ROOT/asked"; exit 77'
+
+    def setUp(self):
+        super().setUp()
+        self.plant(self.cache / "models")
+        self.fake("python3", PYTHON.replace("tests/clients/run.py*) exit 77", self.ASKING))
+
+    def asked(self):
+        file = self.dir / "asked"
+        return file.read_text() if file.exists() else ""
+
+    def test_clients_meet_the_sanitized_command(self):
+        for kind, preset in (("address", "asan"), ("thread", "tsan")):
+            code, _, output = self.dev("sanitize", kind)
+            self.assertEqual(code, 0, output)
+            self.assertIn(f"--binary {self.checkout}/build/{preset}/outrider ", self.asked())
+
+    def test_clients_alone_are_a_failure_where_they_cannot_be_had(self):
+        code, _, output = self.dev("sanitize", "address", "clients")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was tested", output)
+        self.assertIn("build/asan/outrider", self.asked())
+
+    def test_another_word_is_refused_before_anything_is_built(self):
+        code, _, output = self.dev("sanitize", "address", "client")
+        self.assertEqual(code, 1)
+        self.assertTrue(output.endswith("give clients, or nothing"), output)
+        self.assertEqual(self.asked(), "")
+
+
 class Opens(DevCase):
     COMMANDS = (["help"], ["models"], ["build", "core"], ["test"], ["sanitize", "address"],
                 ["lint", "--quick"])

@@ -110,14 +110,14 @@ std::vector<std::vector<Token>> our_guesses(HeadPair& pair, const std::vector<To
   for (std::size_t at = 0; at + 1 < text.size(); ++at) {
     if (at >= first) {
       TokenTree tree(text[at]);
-      DraftRequest request[] = {{.seq = 0,
-                                 .text = std::span(text).first(at + 1),
-                                 .sampler = &greedy,
-                                 .max_nodes = n,
-                                 .shape = {.branches = 1},
-                                 .mask = 1,
-                                 .tree = &tree}};
-      const Status drafted = pair.drafter->draft(request);
+      DraftRequest request{.seq = 0,
+                           .text = std::span(text).first(at + 1),
+                           .sampler = &greedy,
+                           .max_nodes = n,
+                           .shape = {.branches = 1},
+                           .mask = 1,
+                           .tree = &tree};
+      const Status drafted = draft_one(*pair.drafter, request);
       EXPECT_TRUE(drafted.ok()) << drafted.message();
       std::vector<Token>& said = guesses.emplace_back();
       for (NodeId id = 1; id < tree.size(); ++id) said.push_back(tree.token(id));

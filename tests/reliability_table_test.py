@@ -2,6 +2,8 @@
 """docs/reliability.md names tests that exist; what is fuzzed has inputs; what sanitizers pass over is
 not ours. Run without arguments."""
 
+import contextlib
+import json
 import pathlib
 import re
 import unittest
@@ -102,6 +104,29 @@ class Fuzzing(unittest.TestCase):
             self.assertRegex(built, rf"outrider_fuzz_target\({target} ")
             self.assertRegex(run, rf"\b{target}\b")
             self.assertTrue(any((ROOT / "fuzz/corpus" / target).iterdir()), target)
+
+    ENDPOINT = re.compile(r'\.method = "(\w+)",\s*\.path = "([^"]+)",\s*\.summary = "(?!the same|501)')
+
+    def test_each_endpoint_that_takes_a_body_is_asked_with_json(self):
+        wanted = set()
+        for table in ("src/http/endpoints.cc", "src/http/llama/llama_endpoints.cc"):
+            wanted |= {found[:2] for found in self.ENDPOINT.findall((ROOT / table).read_text())
+                       if found[0] == "POST"}
+        self.assertGreater(len(wanted), 10)
+        for path in sorted((ROOT / "fuzz/corpus/http").iterdir()):
+            head, _, body = path.read_text(encoding="utf-8", errors="replace").partition("\n\n")
+            first = re.match(r"([A-Z]+) (/[^?\n]*)", head)
+            with contextlib.suppress(ValueError):
+                json.loads(body)
+                wanted.discard(first and first.groups())
+        self.assertEqual(wanted, set())
+
+    def test_no_request_names_a_machine(self):
+        for path in sorted((ROOT / "fuzz/corpus").glob("*/*-*")):
+            text = path.read_text(encoding="utf-8")
+            self.assertNotRegex(text, r"/(root|home|tmp|work|usr|var)/", path.name)
+            self.assertNotRegex(text, r"https?://(?!127\.0\.0\.1)", path.name)
+            self.assertLess(len(text), 4096, path.name)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ class BenchCommand : public Command {
                 kBenchDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  OptionFacts facts() const override { return {.drafters = asked_drafters(request_, model_)}; }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
@@ -122,6 +123,7 @@ void BenchCommand::check() {
                      ", but must be at least 2, or -1: speeds are of what follows the first token");
   }
   check_request(request_, model_);
+  check_dynamic_file(*request_.app, request_.files);
   if (plan_.oracle && r.rule != AcceptanceRule::kCoupled) {
     throw UsageError("--oracle is there, but --rule is '" + rule_text(r) + "'",
                      "which guesses hold is drawn with that rule; take --rule coupled");

@@ -70,6 +70,15 @@ void read_config_models(const CLI::App& app, const ModelArguments& defaults, Cat
   a.tables = read_model_tables(config->as<std::string>(), config_text(*app.get_parent()), defaults);
 }
 
+std::vector<std::string> options_of_tables(const CatalogArguments& a) {
+  std::vector<std::string> options;
+  for (const ModelTable& table : a.tables) {
+    if (has_draft(table.model)) options.emplace_back("draft-model");
+    if (!table.model.target.workers.empty()) options.emplace_back("workers");
+  }
+  return options;
+}
+
 Result<CatalogModels> catalog_models(const ModelArguments& own,
                                      const std::vector<DrafterFile>& files, CatalogArguments& a) {
   CatalogModels models;

@@ -31,6 +31,10 @@ void add_catalog_options(CLI::App& app, CatalogArguments& arguments);
 void read_config_models(const CLI::App& app, const ModelArguments& defaults,
                         CatalogArguments& arguments);
 
+// The options (without dashes) that other options need and that one of the tables has: a draft,
+// workers. As OptionFacts::elsewhere.
+std::vector<std::string> options_of_tables(const CatalogArguments& arguments);
+
 // What is left to say of the entries is in `notes`, a sentence each: files that were left out, and
 // drafts that are offered.
 struct CatalogModels {

@@ -71,6 +71,16 @@ TEST_F(CatalogOptionsTest, AFileOfATableThatIsMissingIsToldAtTheStart) {
             std::string::npos);
 }
 
+TEST_F(CatalogOptionsTest, WhatTablesHaveIsThereForOptionsThatNeedIt) {
+  CatalogArguments arguments;
+  EXPECT_EQ(options_of_tables(arguments), std::vector<std::string>{});
+  arguments.tables = read_model_tables("c.toml",
+                                       "[models.one]\nmodel = \"a\"\nworkers = \"h:1\"\n"
+                                       "[models.two]\nmodel = \"b\"\ndraft-model = \"c\"\n",
+                                       {});
+  EXPECT_EQ(options_of_tables(arguments), (std::vector<std::string>{"workers", "draft-model"}));
+}
+
 TEST_F(CatalogOptionsTest, WithoutAnyModelItSaysHowToGiveOne) {
   CatalogArguments none;
   const Status status = catalog_models({}, {}, none).status();

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "json/json.h"
 #include "model/vocabulary.h"
+#include "tools/options/needs.h"
 #include "tools/terminal.h"
 
 namespace outrider::tools {
@@ -36,6 +37,9 @@ class Command {
 
   // After parsing. Throws UsageError for values that do not go together.
   virtual void check() = 0;
+
+  // What decides whether its options do anything. REQUIRES: check() has passed
+  virtual OptionFacts facts() const { return {}; }
 
   // The models to be there before run() is called; null: none. Those of the hub are downloaded.
   virtual ModelArguments* models() { return nullptr; }

@@ -18,6 +18,7 @@
 #include "tools/fetch_models.h"
 #include "tools/options/config.h"
 #include "tools/options/help.h"
+#include "tools/options/needs.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
 #include "tools/report.h"
@@ -130,6 +131,12 @@ void warn_of_threads(const ModelArguments& models) {
                 std::to_string(n) + " processors here; steps take longer with more threads");
 }
 
+// Throws UsageError for an option that was typed and does nothing here.
+void warn_of_needs(const CLI::App& root, const Command& command) {
+  const CLI::App& app = *root.get_subcommand(command.name());
+  for (const std::string& warning : check_needs(app, command.facts())) print_warning(warning);
+}
+
 // --help and --version, but not of a command that is not there. Throws UsageError.
 int print_help(const CLI::App& root, const std::vector<std::unique_ptr<Command>>& commands,
                const CLI::Success& call) {
@@ -151,6 +158,7 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
   }
   Command& command = chosen_command(root, commands);
   command.check();
+  warn_of_needs(root, command);
   const Status processor = command.computes() ? llama::check_processor() : Status();
   if (!processor.ok()) return fail(processor);
   if (ModelArguments* const models = command.models()) {

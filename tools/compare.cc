@@ -31,10 +31,12 @@ class CompareCommand : public Command {
                 kCompareDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  OptionFacts facts() const override { return {.drafters = compared_drafters()}; }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
  private:
+  DrafterPlan compared_drafters() const;
   LocalSetup setup();
 
   std::optional<std::string> prompts_;
@@ -84,18 +86,23 @@ void CompareCommand::check() {
                      "leave it out: then the plain run's own tokens are proposed");
   }
   check_request(request_, model_, DrafterPlan{.chains = {{std::string(kDraftModelName)}}});
+  check_dynamic_file(*request_.app, request_.files);
   std::sort(plan_.widths.begin(), plan_.widths.end());
+}
+
+// Those named, else the draft, else the plain run's own tokens.
+DrafterPlan CompareCommand::compared_drafters() const {
+  if (!request_.request.drafters.empty()) return request_.request.drafters;
+  const std::string_view only =
+      has_draft(model_) ? model_.draft_name : std::string_view(lab::ReplayDrafter::kName);
+  return {.chains = {{std::string(only)}}};
 }
 
 // The target as wide as the widest comparison, with the drafters that are compared.
 LocalSetup CompareCommand::setup() {
   CompletionRequest& request = request_.request;
-  const bool automatic = request.drafters.empty();
-  const bool replays = automatic && !model_.draft_model;
-  if (automatic) {
-    request.drafters.chains = {
-        {std::string(replays ? lab::ReplayDrafter::kName : model_.draft_name)}};
-  }
+  request.drafters = compared_drafters();
+  const bool replays = request.drafters.mentions(lab::ReplayDrafter::kName);
   request.width = plan_.widths.back();
   LocalSetup setup = setup_for(request_, model_);
   setup.runtime.reuse_prefix = false;  // each run is alone

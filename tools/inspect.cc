@@ -18,6 +18,7 @@
 
 #include "lab/inspection.h"
 #include "tools/command.h"
+#include "tools/options/field_words.h"
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
@@ -89,17 +90,19 @@ Result<int> InspectCommand::run() {
   OUTRIDER_ASSIGN_OR_RETURN(const std::optional<int> ended, leave_to_child(what));
   if (ended) return *ended;
   Terminal& terminal = watch();
-  std::optional<ModelOptions> draft;
-  if (model_.draft_model) draft = draft_options(model_);
-  OUTRIDER_ASSIGN_OR_RETURN(
-      const lab::Inspection inspection,
-      lab::inspect(target_options(model_), draft, terminal.load_hooks("reading")));
+  const LoadHooks hooks = terminal.load_hooks("reading");
+  OUTRIDER_ASSIGN_OR_RETURN(lab::Inspection inspection,
+                            lab::inspect(target_options(model_), hooks));
+  if (model_.draft_model) {
+    const Status status = lab::inspect_draft(draft_options(model_), hooks, inspection);
+    OUTRIDER_RETURN_IF_ERROR(in_options(status, ModelRole::kDraft));
+  }
   terminal.progress.clear();
   if (inspection.draft && !inspection.draft->types_status.ok()) {
     print_warning("types of weights were not measured: " +
                   inspection.draft->types_status.message());
   }
-  return print(lab::inspection_json(inspection), lab::inspection_table(inspection));
+  return print(lab::inspection_json(inspection), in_options(lab::inspection_table(inspection)));
 }
 
 }  // namespace

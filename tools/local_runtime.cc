@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "draft/drafter_table.h"
+#include "tools/options/field_words.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -32,7 +33,7 @@ std::string width_warning(const Target& target, const CompletionRequest& request
   if (caps.n_batch < width && caps.max_width == caps.n_batch) {
     limit = "--batch " + std::to_string(caps.n_batch) + " leaves no room for wider steps";
   } else if (caps.max_width == 1 && !caps.rollback_reason.empty()) {
-    limit = caps.rollback_reason;
+    limit = in_options(caps.rollback_reason);
   }
   if (caps.max_width == 1) return "speculation is off: " + limit;
   return limit + ", so the width is " + std::to_string(caps.max_width) + ", not " +
@@ -95,16 +96,21 @@ Status LocalRuntime::load(const ModelOptions& target, const std::optional<ModelO
   terminal_.progress.clear();
   target_ = runtime_->target();
   const RuntimeStatus status = runtime_->status();
-  for (const ModelStatus& loaded : {status.target, status.draft}) {
-    OUTRIDER_RETURN_IF_ERROR(loaded.error);
-    for (const std::string& note : loaded.notes)
-      warnings_.push_back("'" + loaded.path + "': " + note);
+  for (const ModelRole role : {ModelRole::kTarget, ModelRole::kDraft}) {
+    const ModelStatus& loaded = role == ModelRole::kTarget ? status.target : status.draft;
+    OUTRIDER_RETURN_IF_ERROR(in_options(loaded.error, role));
+    for (const std::string& note : loaded.notes) {
+      warnings_.push_back("'" + loaded.path + "': " + in_options(note, role));
+    }
   }
   return Status();
 }
 
 Status LocalRuntime::attach(const std::vector<DrafterFile>& files) {
-  for (const DrafterFile& file : files) OUTRIDER_RETURN_IF_ERROR(runtime_->attach(file));
+  for (const DrafterFile& file : files) {
+    const Status asked = runtime_->attach(file);
+    OUTRIDER_RETURN_IF_ERROR(asked.field().empty() ? asked : asked.spelled(file_option(file)));
+  }
   (void)runtime_->wait_loaded(-1);
   for (const DrafterStatus& drafter : runtime_->status().drafters) {
     for (const DrafterFileStatus& file : drafter.files) {

@@ -11,6 +11,7 @@
 #include "request/completion_request.h"
 #include "tools/command.h"
 #include "tools/local_runtime.h"
+#include "tools/options/field_words.h"
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
@@ -126,11 +127,16 @@ void MakeDraftCommand::check() {
 
 // Before half a minute of loading.
 Status MakeDraftCommand::check_files() const {
-  OUTRIDER_RETURN_IF_ERROR(check_output_file(
-      {.option = "--output", .path = plan_.output, .reads = {plan_.target.path, plan_.source}}));
+  OutputFile output{.option = "--output", .path = plan_.output};
+  for (const std::string& path : {plan_.target.path, plan_.source}) {
+    add_model_files(output.reads, path);
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_output_file(output));
   std::error_code error;
-  if (force_ || !std::filesystem::exists(plan_.output, error)) return Status();
-  return invalid_argument("'" + plan_.output + "' exists; --force replaces it");
+  if (!force_ && std::filesystem::exists(plan_.output, error)) {
+    return invalid_argument("'" + plan_.output + "' exists; --force replaces it");
+  }
+  return gguf::read_draft_source(plan_.source).status();
 }
 
 Result<int> MakeDraftCommand::run() {
@@ -153,7 +159,7 @@ Result<int> MakeDraftCommand::run() {
                             lab::make_draft(local->harness(), plan_));
   OUTRIDER_RETURN_IF_ERROR(print(lab::make_draft_json(made), lab::make_draft_table(made)).status());
   if (made.chosen) return kDone;
-  print_error(made.verdict);
+  print_error(in_options(made.verdict, ModelRole::kDraft));
   return kFailed;
 }
 

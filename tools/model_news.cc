@@ -1,6 +1,7 @@
 #include "tools/model_news.h"
 
 #include "tools/options/drafter_files.h"
+#include "tools/options/field_words.h"
 
 namespace outrider::tools {
 namespace {
@@ -12,7 +13,9 @@ bool is_error(const Status& status) {
 
 std::vector<Status> drafting_errors(const CatalogStatus& model) {
   std::vector<Status> errors;
-  if (is_error(model.draft_error)) errors.push_back(model.draft_error);
+  if (is_error(model.draft_error)) {
+    errors.push_back(in_options(model.draft_error, ModelRole::kDraft));
+  }
   for (const DrafterFileStatus& file : model.failed_files) {
     if (is_error(file.error)) errors.push_back(file.error.with_context(file_option(file.file)));
   }
@@ -36,20 +39,20 @@ std::vector<std::string> ModelNews::of(const std::vector<CatalogStatus>& models)
     };
     if (model.n_lost > told.n_lost) {
       told.n_lost = model.n_lost;
-      news.push_back(who + " is lost: " + model.lost.message() +
+      news.push_back(who + " is lost: " + option_message(model.lost) +
                      "; the next request opens it again");
     }
     if (model.loads_ended > told.loads_ended) {
       told.loads_ended = model.loads_ended;
-      const std::string failure = is_error(model.last_load) ? model.last_load.message() : "";
+      const std::string failure = is_error(model.last_load) ? option_message(model.last_load) : "";
       if (!failure.empty() && failure != told.failure) {
         news.push_back(who + " cannot be opened: " + failure);
       }
       if (!failure.empty() || model.last_load.ok()) told.failure = failure;
     }
-    for (const std::string& note : model.notes) say_once(note);
+    for (const std::string& note : model.notes) say_once(in_options(note));
     for (const Status& error : drafting_errors(model)) {
-      say_once(error.message() + "; it answers without");
+      say_once(option_message(error) + "; it answers without");
     }
   }
   return news;

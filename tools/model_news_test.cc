@@ -28,7 +28,7 @@ TEST(ModelNews, ANoteIsToldOnceAlsoOfAModelThatIsOpenedLater) {
   CatalogStatus later = ready("b");
   later.notes = {"prompt_cache has no effect"};
   EXPECT_EQ(news.of({ready("a"), {.name = "b"}}), Lines{});
-  EXPECT_EQ(news.of({ready("a"), later}), Lines{"model 'b': prompt_cache has no effect"});
+  EXPECT_EQ(news.of({ready("a"), later}), Lines{"model 'b': --prompt-cache has no effect"});
   later.loads_ended = 2;
   EXPECT_EQ(news.of({ready("a"), later}), Lines{});
 }

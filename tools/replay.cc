@@ -71,12 +71,14 @@ class ReplayCommand : public Command {
                 kReplayDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  OptionFacts facts() const override { return {.drafters = plan_.drafters}; }
   Result<int> run() override;
 
  private:
   // Opens the files of --suffix-store, --ngram-static and --ngram-dynamic.
   Status open_files(const TokenizerId& tokenizer);
 
+  const CLI::App* app_ = nullptr;  // of add_options
   std::optional<std::string> vocab_;
   std::optional<std::string> corpus_;
   std::optional<std::string> cost_;
@@ -87,6 +89,7 @@ class ReplayCommand : public Command {
 };
 
 void ReplayCommand::add_options(CLI::App& app) {
+  app_ = &app;
   OptionGroup texts(app, "Texts");
   texts.add_text("--vocab", vocab_, "FILE", "a GGUF file with the target's vocabulary (required)");
   texts.add_text(
@@ -127,6 +130,7 @@ void ReplayCommand::check() {
   // As `run` has it for drafters without a model.
   plan_.shape.branches = branches_ > 0 ? branches_ : plan_.width;
   check_drafter_files(files_, plan_.drafters, *drafter_);
+  check_dynamic_file(*app_, files_);
 }
 
 Status ReplayCommand::open_files(const TokenizerId& tokenizer) {

@@ -40,6 +40,7 @@ class RunCommand : public Command {
   RunCommand() : Command("run", "generate text from a prompt", kRunDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  OptionFacts facts() const override { return {.drafters = asked_drafters(request_, model_)}; }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 

@@ -101,6 +101,7 @@ class ServeCommand : public Command {
   ServeCommand() : Command("serve", "serve OpenAI's API and a page over HTTP", kServeDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  OptionFacts facts() const override { return {.elsewhere = options_of_tables(catalog_)}; }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 

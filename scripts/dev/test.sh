@@ -62,27 +62,29 @@ run_tests() {
   count_tests "$preset" "$report" "$status"
 }
 
-# The server with clients from their registries, and its page in Chromium: tests/clients/run.py.
+# test_clients PRESET: the server with clients from their registries, and its page in Chromium:
+# tests/clients/run.py. The clients are the same for all presets, and installed once.
 test_clients() {
   local report status=0
-  report=$(build_dir release)/clients/report.xml
+  report=$(build_dir "$1")/clients/report.xml
   (need node clients) || say "./dev: going on without what some clients need"
   mkdir -p "$(dirname "$report")"
   rm -f "$report"
-  python3 tests/clients/run.py --target "$(model_path smollm2)" \
+  python3 tests/clients/run.py --binary "$(build_dir "$1")/outrider" --target "$(model_path smollm2)" \
     --draft "$(model_path draft_q2_k)" --report "$report" >&2 || status=$?
   if [[ $status == 77 ]]; then  # not to be had here; it said why
     [[ ${CI:-} != true ]] || die "the clients' tests need the clients"
     return
   fi
   [[ -s $report ]] || die "the clients' tests gave no report (see above)"
-  count_tests clients "$report" "$status"
+  count_tests "clients, $1" "$report" "$status"
 }
 
-# llama.cpp's own server tests against ours, on tiny models: tests/clients/llama_server_tests.py.
+# test_like_llama_server PRESET: llama.cpp's own server tests against ours, on tiny models:
+# tests/clients/llama_server_tests.py.
 test_like_llama_server() {
   local build report status=0
-  build=$(build_dir release)
+  build=$(build_dir "$1")
   report=$build/llama_server_tests/judged.xml
   rm -f "$report"
   python3 tests/clients/llama_server_tests.py "$build" >&2 || status=$?
@@ -91,7 +93,7 @@ test_like_llama_server() {
     return
   fi
   [[ -s $report ]] || die "llama.cpp's server tests gave no report (see above)"
-  count_tests "llama.cpp's server tests" "$report" "$status"
+  count_tests "llama.cpp's server tests, $1" "$report" "$status"
 }
 
 # test_module python|node: a module on the library and the tiny models of the release build:
@@ -120,8 +122,8 @@ cmd_clients() {
   need_build
   cmd_build release
   ./dev models smollm2 draft_q2_k >/dev/null || die "the models could not be made (see above)"
-  test_clients
-  test_like_llama_server
+  test_clients release
+  test_like_llama_server release
   finish_tests
 }
 
@@ -159,8 +161,8 @@ cmd_test() {
   test_module python
   test_module node
   if [[ ${#without_models[@]} == 0 ]]; then
-    OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients
-    test_like_llama_server
+    OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients release
+    test_like_llama_server release
   fi
   part "building with sanitizers"
   cmd_build asan
@@ -171,43 +173,85 @@ cmd_test() {
   finish_tests
 }
 
+# sanitize_clients PRESET: what real clients do to the sanitized server, where models and clients can be
+# had. A report of the sanitizer's is a failed test (tests/clients/sanitized.py).
+sanitize_clients() {
+  if ! ./dev models smollm2 draft_q2_k >/dev/null; then
+    [[ ${CI:-} != true ]] || die "the clients' tests need the models"
+    say "./dev: the clients' tests were not run, for want of models (see above)"
+    return
+  fi
+  build_targets "$1" outrider-tiny-model
+  OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients "$1"
+  test_like_llama_server "$1"
+}
+
+# sanitize address|thread [clients]: all tests, or only those with clients.
 cmd_sanitize() {
+  local preset
   case ${1:-} in
-    address) set -- asan ;;
-    thread) set -- tsan ;;
+    address) preset=asan ;;
+    thread) preset=tsan ;;
     *) die "sanitize: give address (with undefined behaviour) or thread" ;;
   esac
-  cmd_build "$1"
-  run_tests "$1"
+  [[ $# -le 1 || $2 == clients ]] || die "sanitize: '$2' is no part of the tests; give clients, or nothing"
+  cmd_build "$preset"
+  [[ $# -gt 1 ]] || run_tests "$preset"
+  sanitize_clients "$preset"
+  [[ $((PASSED + FAILED)) -gt 0 ]] || die "nothing was tested (see above)"
   finish_tests
 }
 
 # What a round of a soak has beside the tests, in full numbers (OUTRIDER_SOAK): a program of tests, its
 # tests, and the minutes after which it is ended and counts as failed. By themselves, one after the
 # other, since the server's also measure how long things take; each prints its figures.
-SOAK_TESTS=('http_test ServerReliability.* 20' 'integration_test MutatedModels.* 20'
+SOAK_TESTS=('http_test ServerReliability* 20' 'integration_test MutatedModels.* 20'
   'store_test AtomicFileTest.AKill* 5')
 SOAK_MUTATIONS=1000  # of each input of the fuzz targets
+SOAK_FIGURES=build/soak/figures.txt  # what the last soak printed, for docs/benchmarks.md
 SOAK_ARM_MINUTES=10  # to compile the kernels and run their tests as three processors; half a minute on 2 cores
 
-# timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts.
+# timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts. What it
+# printed and what became of it is added to SOAK_FIGURES.
 timed() {
-  local minutes=$1 name=$2 begin=$SECONDS status=0
+  local minutes=$1 name=$2 begin=$SECONDS status=0 outcome=passed
   shift 2
-  timeout "${minutes}m" "$@" >&2 || status=$?
+  note_soak "" "$name"
+  timeout "${minutes}m" "$@" | tee -a "$SOAK_FIGURES" >&2 || status=$?
   say "./dev: $name took $((SECONDS - begin)) s"
-  [[ $status != 124 ]] || say "./dev: $name was ended after $minutes minutes"
+  if [[ $status == 124 ]]; then
+    outcome="ended after $minutes minutes"
+    say "./dev: $name was $outcome"
+  elif [[ $status != 0 ]]; then
+    outcome="failed with status $status"
+  fi
+  note_soak "  $outcome, $((SECONDS - begin)) s"
   [[ $status == 0 ]] && return
   say "./dev: $name failed with status $status (OUTRIDER_TEST_SEED=${OUTRIDER_TEST_SEED:-})"
   FAILED=$((FAILED + 1))
 }
 
+note_soak() { printf '%s\n' "$@" >>"$SOAK_FIGURES"; }
+
+# A figure is worth nothing without the day, the commit and the machine.
+begin_figures() {
+  local commit machine
+  commit=$(git rev-parse --short HEAD 2>/dev/null) || commit="no commit is known"
+  if [[ -n $(git status --porcelain 2>/dev/null) ]]; then commit+=", with changes"; fi
+  machine=$(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo 2>/dev/null) || machine=
+  mkdir -p "$(dirname "$SOAK_FIGURES")"
+  printf '%s\n' "./dev soak, $(date -u +%F), $commit, on $(nproc) cores of ${machine:-$(uname -m)}" \
+    >"$SOAK_FIGURES"
+}
+
 # soak_round SEED: all tests but those on real models, then what takes long. Bounded: an hour and a
 # half at most on a machine of its own.
 soak_round() {
-  local tests entry binary filter minutes target
+  local tests entry binary filter minutes target passed=$PASSED failed=$FAILED
   tests=$(build_dir release)/tests
+  note_soak "" "a round with OUTRIDER_TEST_SEED=$1"
   OUTRIDER_TEST_SEED=$1 run_tests release -LE model
+  note_soak "  tests: $((PASSED - passed)) passed, $((FAILED - failed)) failed"
   for entry in "${SOAK_TESTS[@]}"; do
     read -r binary filter minutes <<<"$entry"
     OUTRIDER_SOAK=1 OUTRIDER_TEST_SEED=$1 timed "$minutes" "$filter" \
@@ -233,6 +277,7 @@ cmd_soak() {
   local minutes=${1:-10} end seed
   [[ $minutes =~ ^(0|[1-9][0-9]*)$ ]] || die "soak: give the minutes as a whole number"
   cmd_build release
+  begin_figures
   soak_arm
   end=$((SECONDS + 60 * minutes))
   while true; do
@@ -241,5 +286,6 @@ cmd_soak() {
     soak_round "$seed"
     [[ $SECONDS -lt $end && $FAILED == 0 ]] || break
   done
+  say "./dev: the figures are in $SOAK_FIGURES"
   finish_tests
 }

@@ -26,32 +26,6 @@ Json timings_json(const Timings& t) {
           {"first_token_ms", t.first_token_ms}};
 }
 
-Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
-  Json drafters = Json::object();
-  for (const DrafterStats& drafter : s.drafters)
-    drafters[drafter.name] = drafter_stats_json(drafter);
-  const Exactness held = exactness_of(s, exactness);
-  return {{"enabled", s.enabled},
-          {"rule", std::string(rule_name(s.rule))},
-          {"exactness", held.verdict()},
-          {"exactness_coverage", text_or_null(held.coverage)},
-          {"exactness_reason", text_or_null(held.reason)},
-          {"reason", text_or_null(s.reason)},
-          {"steps", s.steps},
-          {"drafted", s.drafted},
-          {"accepted", s.accepted},
-          {"emitted", s.emitted},
-          {"tokens_per_step", ratio(s.emitted, s.steps)},
-          {"acceptance_rate", ratio(s.accepted, s.drafted)},
-          {"draft_prompt_ms", s.draft_prompt_ms},
-          {"draft_ms", s.draft_ms},
-          {"verify_ms", s.verify_ms},
-          {"sample_ms", s.sample_ms},
-          {"plan_ms", s.plan_ms},
-          {"plain_ms", s.plain_ms ? Json(*s.plain_ms) : Json()},
-          {"drafters", std::move(drafters)}};
-}
-
 // Minus infinity, which JSON does not have, is null.
 Json ranked_json(const RankedToken& token) {
   return {{"id", token.id},
@@ -74,7 +48,40 @@ Json token_json(const SaidToken& token) {
   return object;
 }
 
+void add_remembered(const CompletionResult& result, Json* speculation) {
+  if (!result.remembered) return;
+  (*speculation)["remembered"] = {{"namespace", result.remembered->name_space},
+                                  {"tokens", result.remembered->tokens},
+                                  {"reason", text_or_null(result.remembered->reason)}};
+}
+
 }  // namespace
+
+Json speculation_json(const SpeculationStats& s, const Exactness& exactness) {
+  Json drafters = Json::object();
+  for (const DrafterStats& drafter : s.drafters)
+    drafters[drafter.name] = drafter_stats_json(drafter);
+  const Exactness held = exactness_of(s, exactness);
+  return {{"enabled", s.enabled},
+          {"rule", std::string(traits_of(s.rule).name)},
+          {"exactness", held.verdict()},
+          {"exactness_coverage", text_or_null(held.coverage)},
+          {"exactness_reason", text_or_null(held.reason)},
+          {"reason", text_or_null(s.reason)},
+          {"steps", s.steps},
+          {"drafted", s.drafted},
+          {"accepted", s.accepted},
+          {"emitted", s.emitted},
+          {"tokens_per_step", ratio(s.emitted, s.steps)},
+          {"acceptance_rate", ratio(s.accepted, s.drafted)},
+          {"draft_prompt_ms", s.draft_prompt_ms},
+          {"draft_ms", s.draft_ms},
+          {"verify_ms", s.verify_ms},
+          {"sample_ms", s.sample_ms},
+          {"plan_ms", s.plan_ms},
+          {"plain_ms", s.plain_ms ? Json(*s.plain_ms) : Json()},
+          {"drafters", std::move(drafters)}};
+}
 
 Json drafter_stats_json(const DrafterStats& d) {
   return {{"calls", d.calls},
@@ -94,10 +101,6 @@ Json logprob_json(const TokenLogprob& token) {
   Json object = ranked_json(token.chosen);
   object["top_logprobs"] = std::move(top);
   return object;
-}
-
-std::string_view rule_name(AcceptanceRule rule) {
-  return acceptance_rule_names()[static_cast<std::size_t>(rule)];
 }
 
 Json error_or_null(const Status& status) {
@@ -154,12 +157,14 @@ Json result_json(const CompletionResult& result) {
     object["message"] =
         message_json(result.reader->read(result.completion.text, /*complete=*/true));
   }
-  if (result.remembered) {
-    object["speculation"]["remembered"] = {{"namespace", result.remembered->name_space},
-                                           {"tokens", result.remembered->tokens},
-                                           {"reason", text_or_null(result.remembered->reason)}};
-  }
+  add_remembered(result, &object["speculation"]);
   return object;
+}
+
+Json speculation_json(const CompletionResult& result) {
+  Json speculation = speculation_json(result.completion.speculation, result.exactness);
+  add_remembered(result, &speculation);
+  return speculation;
 }
 
 Json prompt_stats_json(const PromptStats& stats) {

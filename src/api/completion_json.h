@@ -29,7 +29,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
 #include "engine/request.h"
@@ -48,6 +47,9 @@ json::Json completion_json(const Completion& completion, const Exactness& exactn
 
 // "kernels": "own" or "stock", and "kernels_reason" when stock, into an object.
 void add_kernels(const KernelUse& kernels, json::Json* object);
+
+// "speculation" of that, alone.
+json::Json speculation_json(const SpeculationStats& stats, const Exactness& exactness);
 
 // One drafter's counts: an object of "speculation.drafters".
 json::Json drafter_stats_json(const DrafterStats& stats);
@@ -77,13 +79,12 @@ inline json::Json per_second(std::int64_t count, double ms) {
   return count > 0 ? ratio(1000.0 * static_cast<double>(count), ms) : json::Json();
 }
 
-// "coupled". Static storage.
-std::string_view rule_name(AcceptanceRule rule);
-
 // No update for no tokens, else one: [] or [update].
 json::Json updates_json(const std::vector<SaidToken>& tokens);
 
 json::Json result_json(const CompletionResult& result);
+// "speculation" of that, alone: with what was remembered of the text.
+json::Json speculation_json(const CompletionResult& result);
 
 // {"n_ctx","prompt_tokens","prompt_tokens_asked","cached_tokens","truncated"}
 json::Json prompt_stats_json(const PromptStats& stats);

@@ -109,6 +109,19 @@ TEST(CompletionJson, CarriesTheNumbersAndTheirRatios) {
   EXPECT_DOUBLE_EQ(drafter["accept_ms"].get<double>(), 0.5);
 }
 
+TEST(CompletionJson, SpeculationAloneIsThatOfTheResult) {
+  CompletionResult result;
+  result.completion = full_completion();
+  result.exactness = exact();
+  const Json speculation = speculation_json(result);
+  EXPECT_EQ(speculation, result_json(result)["speculation"]);
+  EXPECT_EQ(speculation, speculation_json(result.completion.speculation, exact()));
+  EXPECT_FALSE(speculation.contains("remembered"));
+  result.remembered = {.name_space = "a", .tokens = 3, .reason = {}};
+  EXPECT_EQ(speculation_json(result)["remembered"]["tokens"], 3);
+  EXPECT_EQ(speculation_json(result), result_json(result)["speculation"]);
+}
+
 TEST(CompletionJson, AGuessedTextByARuleThatDrawsIsDistributional) {
   Completion c = full_completion();
   c.speculation.rule = AcceptanceRule::kRejection;

@@ -165,7 +165,7 @@ TEST_F(LlamaLoaderTest, WhatDraftersTaughtIsKeptForThisTargetAndThisDraft) {
   EXPECT_NE(identity(other), plain);
   EXPECT_NE(identity(options(target())), plain);
   const DrafterExperience learned{.acceptance = {1.0, 2.0}};
-  opened->experiences()->save(plain, learned);
+  ASSERT_TRUE(opened->experiences()->save(plain, learned).ok());
   const std::shared_ptr<Target> again = open(options(target()));
   EXPECT_TRUE(again->experiences()->load(plain));
   ModelOptions wider = options(target());

@@ -100,7 +100,7 @@ Status DraftChain::propose(std::span<const Token> text, std::int32_t max_nodes,
                          .tree = &*tree_};
     ++stats_[i].calls;
     ScopedTimer timer(stats_[i].draft_ms);
-    const Status status = methods_[i]->draft(std::span(&request, 1));
+    const Status status = draft_one(*methods_[i], request);
     if (!status.ok()) note_failure(stats_[i], status);
     if (tree_->drafted() == 0) continue;
     winner_ = i;

@@ -121,6 +121,11 @@ ModelFile model_file_of(std::string_view drafter) {
   return kind == nullptr ? ModelFile::kNone : kind->model;
 }
 
+ShapeUse shape_use(const DrafterKind& kind) {
+  if (kind.lookup != nullptr) return kind.lookup->shape;
+  return {.branches = true, .split_p = true, .stops = true};
+}
+
 std::string_view draft_name(std::string_view architecture) {
   const DrafterKind* const kind = find_drafter_kind(architecture);
   const bool is_head = kind != nullptr && is_draft(*kind) && kind->from == GuessesFrom::kHidden;

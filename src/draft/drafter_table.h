@@ -28,6 +28,9 @@ const DrafterKind* find_drafter_kind(std::string_view name);
 // kNone also for a name that is not in the table.
 ModelFile model_file_of(std::string_view drafter);
 
+// What the guesses of a drafter of the table depend on: those of a model on the whole shape.
+ShapeUse shape_use(const DrafterKind& kind);
+
 // What a draft is called whose file has this architecture.
 std::string_view draft_name(std::string_view architecture);
 

@@ -33,6 +33,10 @@ void Sequence::drop_drafter(std::size_t drafter, const std::string& reason) {
   stats.enabled = stats.enabled && drafters != 0;
 }
 
+void Sequence::drop_failed(std::size_t drafter, std::string_view name, const Status& why) {
+  drop_drafter(drafter, std::string(name) + " failed: " + why.message());
+}
+
 Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<Drafter*> drafters,
                const EngineOptions& options)
     : target_(target),
@@ -48,7 +52,9 @@ Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<
     names_.push_back(drafter == nullptr ? std::string_view() : drafter->name());
     if (drafter != nullptr) planner_.account(d).set_at_once(drafter->guesses_at_once());
   }
-  for (SeqId seq = 0; seq < target.capabilities().n_sequences; ++seq) idle_.put(seq, {});
+  const std::int32_t n_sequences = target.capabilities().n_sequences;
+  sequences_.reserve(static_cast<std::size_t>(n_sequences));
+  for (SeqId seq = 0; seq < n_sequences; ++seq) idle_.put(seq, {});
   set_interrupt(&interrupt_);
 }
 
@@ -127,64 +133,15 @@ Result<RequestId> Engine::add(Request request) {
   }
   std::unique_ptr<Sequence> s =
       std::make_unique<Sequence>(next_id_, choice->seq, std::move(request), caps.n_ctx);
-  const std::size_t kept = begin_like(choice->from, choice->seq, choice->kept);
-  s->cached_tokens = static_cast<std::int64_t>(kept);
-  begin_drafting(*s, choice->from, kept);
   for (const std::unique_ptr<Sequence>& other : sequences_) {
     if (choice->awaited == 0 || other->seq != choice->awaited_seq) continue;
     s->awaited = {.id = other->id, .tokens = choice->awaited};
   }
   s->request.sampler->begin(s->text, s->request.seed);
+  begin(*s, *choice);
   idle_.remove(choice->seq);
-  sequences_.push_back(std::move(s));
+  sequences_.push_back(std::move(s));  // there is room for as many as the target has sequences
   return next_id_++;
-}
-
-// A new text of `seq` begins with the first `kept` tokens of that of `from`.
-Status Engine::begin_drafter(std::size_t d, SeqId seq, SeqId from, std::size_t kept) {
-  const bool shared = from != seq && kept > 0;
-  return shared ? drafters_[d]->begin_like(seq, from, kept) : drafters_[d]->begin(seq, kept);
-}
-
-void Engine::begin_drafting(Sequence& s, SeqId from, std::size_t kept) {
-  const Capabilities& caps = target_.capabilities();
-  s.stats.rule = s.request.rule;
-  s.stats.reason = s.request.speculation_off_reason;
-  const bool can_roll_back = caps.rollback != Rollback::kNone;
-  if (!can_roll_back && s.stats.reason.empty()) s.stats.reason = caps.rollback_reason;
-  if (caps.max_width == 1 && s.request.speculative && s.stats.reason.empty()) {
-    s.stats.reason = caps.n_batch == 1 ? "batch=1 leaves no room for guesses"
-                                       : "the target takes one token in a step here";
-  }
-  const bool wanted =
-      s.request.speculative && s.request.width != 1 && caps.max_width > 1 && can_roll_back;
-  const DrafterPlan& plan = s.request.drafters;
-  for (std::size_t d = 0; d < drafters_.size(); ++d) {
-    s.stats.drafters.emplace_back();
-    if (drafters_[d] == nullptr) continue;
-    const std::string name(drafters_[d]->name());
-    if (!wanted || (!plan.empty() && !plan.mentions(name))) {
-      drafters_[d]->end(s.seq);  // it is not told of this text
-      continue;
-    }
-    s.stats.drafters[d].name = name;
-    if (plan.empty()) s.chains.push_back({d});
-    const Status status = begin_drafter(d, s.seq, from, kept);
-    if (status.ok()) {
-      s.drafters |= DrafterMask{1} << d;
-    } else {
-      s.stats.reason = name + " failed: " + status.message();
-    }
-  }
-  for (const std::vector<std::string>& names : plan.chains) {
-    std::vector<std::size_t> chain;
-    for (const std::string& name : names) {
-      const std::optional<std::size_t> d = find_drafter(name);
-      if (d && s.asks(*d)) chain.push_back(*d);
-    }
-    if (!chain.empty()) s.chains.push_back(std::move(chain));
-  }
-  s.stats.enabled = s.drafters != 0;
 }
 
 std::optional<std::size_t> Engine::find_drafter(std::string_view name) const {
@@ -274,7 +231,7 @@ std::vector<Update> Engine::step() {
             .planner = planner_,
             .clock = clock,
             .planned_width = options_.planned_width};
-  step.parts = choose_parts(target_, sequences_, prompts_);
+  step.parts = choose_parts(target_, sequences_, prompts_, division_);
   if (!step.parts.empty()) {
     prepare(step);
     propose(step);

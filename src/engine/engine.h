@@ -4,8 +4,8 @@
 // computes; all work is done by step(). Drafters come and go between steps.
 //
 // The class is in two files: requests and steps in engine.cc; what sequences hold between requests,
-// and what gives way when they are full, in engine_contexts.cc. What a step does is in functions
-// over its Step (engine/step.h), a file each.
+// what a text begins with, and what gives way when they are full, in engine_contexts.cc. What a
+// step does is in functions over its Step (engine/step.h), a file each.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "draft/base/drafter.h"
 #include "engine/idle_texts.h"
+#include "engine/prompt_division.h"
 #include "engine/prompt_share.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
@@ -79,7 +80,8 @@ class Engine {
   // Takes a request into a free sequence of the target.
   // Errors: kInvalidArgument (empty prompt, an id outside the vocabulary, a prompt that leaves no
   // room in the context, an empty stop string, width < 1, max_tokens < -1, no sampler);
-  // kResourceExhausted when all sequences are taken. Nothing has changed then.
+  // kResourceExhausted when all sequences are taken. Nothing has changed then. May throw
+  // std::bad_alloc; then no request was added, and an ended text may be gone.
   Result<RequestId> add(Request request);
 
   // `drafter`, which must outlive the engine or be detached, guesses for requests that are added
@@ -147,6 +149,8 @@ class Engine {
   std::size_t begin_like(SeqId from, SeqId seq, std::size_t kept);
   std::vector<IdleTexts::Running> running_texts() const;
   void share_awaited();
+  void begin(Sequence& sequence, const IdleTexts::Choice& choice);
+  void begin_drafters(Sequence& sequence, SeqId from, std::size_t kept);
   void begin_drafting(Sequence& sequence, SeqId from, std::size_t kept);
   Status begin_drafter(std::size_t drafter, SeqId seq, SeqId from, std::size_t kept);
   void apply_cancels();
@@ -167,6 +171,7 @@ class Engine {
   EngineOptions options_;
   Planner planner_;
   PromptShare prompts_;
+  PromptDivision division_;
   std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
   std::vector<Completion> done_;                      // finished, not taken
   IdleTexts idle_;                                    // sequences of the target not in use

@@ -102,9 +102,9 @@ TYPED_TEST(EngineChainHeads, AStateOfAnotherTokenIsNoticed) {
   pair.drafter.see_hidden(0, 1, 5, row);
   TokenTree tree(3);
   FakeSampler sampler(0.0f);
-  DraftRequest request[] = {
-      {.seq = 0, .text = text, .sampler = &sampler, .max_nodes = 3, .mask = 1, .tree = &tree}};
-  const Status drafted = pair.drafter.draft(request);
+  DraftRequest request{
+      .seq = 0, .text = text, .sampler = &sampler, .max_nodes = 3, .mask = 1, .tree = &tree};
+  const Status drafted = draft_one(pair.drafter, request);
   EXPECT_EQ(drafted.code(), StatusCode::kInternal);
   EXPECT_NE(drafted.message().find("not the text's"), std::string::npos) << drafted.message();
 }

@@ -1,4 +1,5 @@
-// What the target's sequences hold between requests, and what gives way when they are full.
+// What the target's sequences hold between requests, what a text begins with, and what gives way
+// when they are full.
 #include <algorithm>
 #include <cassert>
 
@@ -33,6 +34,72 @@ std::size_t Engine::begin_like(SeqId from, SeqId seq, std::size_t kept) {
   return take_over(seq, 0);
 }
 
+// The models begin the text of `s`. What throws in between may have left anything in its sequence:
+// the idle text is forgotten before, so that no later prompt goes on from what is there then.
+void Engine::begin(Sequence& s, const IdleTexts::Choice& choice) {
+  idle_.clear(choice.seq);
+  try {
+    const std::size_t kept = begin_like(choice.from, choice.seq, choice.kept);
+    s.cached_tokens = static_cast<std::int64_t>(kept);
+    begin_drafting(s, choice.from, kept);
+  } catch (...) {
+    forget(choice.seq);
+    throw;
+  }
+}
+
+// A new text of `seq` begins with the first `kept` tokens of that of `from`.
+Status Engine::begin_drafter(std::size_t d, SeqId seq, SeqId from, std::size_t kept) {
+  const bool shared = from != seq && kept > 0;
+  return shared ? drafters_[d]->begin_like(seq, from, kept) : drafters_[d]->begin(seq, kept);
+}
+
+// The same for all that guess for `s`. Its text goes on without those that fail.
+void Engine::begin_drafters(Sequence& s, SeqId from, std::size_t kept) {
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    if (drafters_[d] == nullptr || !s.asks(d)) continue;
+    const Status status = begin_drafter(d, s.seq, from, kept);
+    if (!status.ok()) s.drop_failed(d, drafters_[d]->name(), status);
+  }
+}
+
+void Engine::begin_drafting(Sequence& s, SeqId from, std::size_t kept) {
+  const Capabilities& caps = target_.capabilities();
+  s.stats.rule = s.request.rule;
+  s.stats.reason = s.request.speculation_off_reason;
+  const bool can_roll_back = caps.rollback != Rollback::kNone;
+  if (!can_roll_back && s.stats.reason.empty()) s.stats.reason = caps.rollback_reason;
+  if (caps.max_width == 1 && s.request.speculative && s.stats.reason.empty()) {
+    s.stats.reason = caps.n_batch == 1 ? "batch=1 leaves no room for guesses"
+                                       : "the target takes one token in a step here";
+  }
+  const bool wanted =
+      s.request.speculative && s.request.width != 1 && caps.max_width > 1 && can_roll_back;
+  const DrafterPlan& plan = s.request.drafters;
+  for (std::size_t d = 0; d < drafters_.size(); ++d) {
+    s.stats.drafters.emplace_back();
+    if (drafters_[d] == nullptr) continue;
+    const std::string name(drafters_[d]->name());
+    if (!wanted || (!plan.empty() && !plan.mentions(name))) {
+      drafters_[d]->end(s.seq);  // it is not told of this text
+      continue;
+    }
+    s.stats.drafters[d].name = name;
+    if (plan.empty()) s.chains.push_back({d});
+    s.drafters |= DrafterMask{1} << d;
+  }
+  begin_drafters(s, from, kept);
+  for (const std::vector<std::string>& names : plan.chains) {
+    std::vector<std::size_t> chain;
+    for (const std::string& name : names) {
+      const std::optional<std::size_t> d = find_drafter(name);
+      if (d && s.asks(*d)) chain.push_back(*d);
+    }
+    if (!chain.empty()) s.chains.push_back(std::move(chain));
+  }
+  s.stats.enabled = s.drafters != 0;
+}
+
 // Of requests that go on: an ended one's sequence is idle before the next request is added.
 std::vector<IdleTexts::Running> Engine::running_texts() const {
   std::vector<IdleTexts::Running> texts;
@@ -61,12 +128,7 @@ void Engine::share_awaited() {
     if (held <= static_cast<std::size_t>(target_.length(s->seq))) continue;
     const std::size_t kept = begin_like(from, s->seq, held);
     s->cached_tokens = static_cast<std::int64_t>(kept);
-    for (std::size_t d = 0; d < drafters_.size(); ++d) {
-      if (drafters_[d] == nullptr || !s->asks(d)) continue;
-      const Status status = begin_drafter(d, s->seq, from, kept);
-      if (status.ok()) continue;
-      s->drop_drafter(d, std::string(drafters_[d]->name()) + " failed: " + status.message());
-    }
+    begin_drafters(*s, from, kept);
   }
 }
 
@@ -159,12 +221,7 @@ void Engine::shift(Sequence& s) {
   s.noise_seed = mix64(s.request.seed ^ mix64(static_cast<std::uint64_t>(s.shifts)));
   const bool whole_only = target_.capabilities().rollback != Rollback::kAny;
   const std::size_t kept = take_over(s.seq, whole_only ? 0 : static_cast<std::size_t>(keep));
-  for (std::size_t d = 0; d < drafters_.size(); ++d) {
-    if (drafters_[d] == nullptr || !s.asks(d)) continue;
-    const Status status = drafters_[d]->begin(s.seq, kept);
-    if (status.ok()) continue;
-    s.drop_drafter(d, std::string(drafters_[d]->name()) + " failed: " + status.message());
-  }
+  begin_drafters(s, s.seq, kept);
 }
 
 }  // namespace outrider

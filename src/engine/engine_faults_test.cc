@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "testing/fake_engine.h"
 
 namespace outrider {
@@ -61,6 +63,31 @@ TEST(Engine, AFaultCostsOneRequestAndTheOthersGoOn) {
   EXPECT_EQ(failed->error.message(), "broken alone");
   EXPECT_EQ(failed->tokens.size(), 1U);
   EXPECT_EQ(on.engine.take(b)->tokens, reference(on.rows, {2}, 1.0f, 2, 10));
+}
+
+// The joint batch fails twice and has read the prompt's chunk; then the text fails alone.
+TEST(Engine, AChunkThatIsInAlreadyIsNotTriedAlone) {
+  Capabilities caps = capabilities();
+  caps.rollback = Rollback::kSaved;
+  EngineOnFake on(3, {}, caps);
+  const RequestId a = *on.engine.add(request({1}, 1.0f, 1, 10, 1));
+  on.engine.step();
+  const std::vector<Token> prompt(40, 2);
+  const RequestId b = *on.engine.add(request(prompt, 1.0f, 2, 10, 1));
+  bool once = true;
+  on.target.on_evaluate([&] {
+    if (!std::exchange(once, false)) return;
+    const EvalItem chunk{.seq = 1, .prefix = std::span(prompt).first(23)};
+    EXPECT_TRUE(on.target.evaluate({&chunk, 1}).ok());
+    EXPECT_TRUE(on.target.commit(1, {}).ok());
+  });
+  on.target.fail_evaluate({Status(), internal_error("broken"), internal_error("broken again"),
+                           internal_error("broken alone")});
+  on.engine.step();
+  ASSERT_EQ(on.engine.check_integrity(), "");
+  run_all(on.engine);
+  EXPECT_EQ(on.engine.take(a)->error.message(), "broken alone");
+  EXPECT_EQ(on.engine.take(b)->tokens, reference(on.rows, prompt, 1.0f, 2, 10));
 }
 
 TEST(Engine, AFailedCommitCostsThatRequestOnly) {

@@ -1,5 +1,5 @@
 // Long prompts beside texts that go on, on machines and clocks of numbers: what the texts lose, and
-// that the prompt is read all the same.
+// that the prompt is read all the same. And beside short prompts: what each of them waits for.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -104,6 +104,112 @@ TEST(LongPrompts, WithoutALimitWouldCostThemMost) {
     const double before = world.speed(300);
     EXPECT_LT(world.speed_beside_a_prompt(), 0.5 * before) << machine.name;
   }
+}
+
+// Prompts of which nobody's text goes on, in steps of 32 tokens.
+struct ManyPrompts {
+  explicit ManyPrompts(const EngineOptions& options = {.least_awaited = 1})
+      : target(Capabilities{.n_vocab = kVocab,
+                            .n_ctx = 2048,
+                            .n_batch = 32,
+                            .n_sequences = 4,
+                            .rollback = Rollback::kAny,
+                            .max_leaves = 8,
+                            .max_width = 16,
+                            .can_share = true},
+               rows),
+        engine(target, vocabulary, {}, options) {}
+
+  RequestId add(const std::vector<Token>& prompt, std::int32_t max_tokens = 1) {
+    return *engine.add(request(prompt, 1.0f, 5, max_tokens, 1));
+  }
+  // Steps until the answer to `id` is there, which must be that of plain decoding.
+  int steps_until(RequestId id, const std::vector<Token>& prompt) {
+    for (int n = 1; n < 2'000; ++n) {
+      engine.step();
+      EXPECT_EQ(engine.check_integrity(), "");
+      const Result<Completion> got = engine.take(id);
+      if (!got.ok()) continue;
+      EXPECT_EQ(got->tokens, reference(rows, prompt, 1.0f, 5, got->tokens.size()));
+      return n;
+    }
+    ADD_FAILURE() << "not answered";
+    return 0;
+  }
+
+  RowFunction rows = random_rows(kVocab, 5, 3.0f, /*memory=*/64);
+  FakeModel target;
+  FakeVocabulary vocabulary{kVocab};
+  Engine engine;
+};
+
+TEST(LongPrompts, AShortOneIsNotHeldUpByALongOneBeforeIt) {
+  ManyPrompts world;
+  const std::vector<Token> prompt(1'600, 2);
+  const std::vector<Token> question = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3};
+  const RequestId first = world.add(prompt);
+  for (int i = 0; i < 5; ++i) {
+    world.engine.step();
+    EXPECT_EQ(world.target.tokens_evaluated(), 32 * (i + 1)) << "alone it gets all of each step";
+  }
+  EXPECT_EQ(world.steps_until(world.add(question), question), 1);
+  EXPECT_EQ(world.target.length(0), 5 * 32 + 32 - 12);
+  world.steps_until(first, prompt);
+  // One step more, in which it came back to multiples of the batch.
+  EXPECT_EQ(world.target.evaluations(), 1'600 / 32 + 1);
+}
+
+TEST(LongPrompts, AreReadInTwiceTheStepsHoweverManyShortOnesCome) {
+  ManyPrompts world;
+  const std::vector<Token> prompt(1'600, 2);
+  const RequestId first = world.add(prompt);
+  int steps = 0;
+  for (bool done = false; !done; ++steps) {
+    ASSERT_LT(steps, 2 * 1'600 / 32 + 3);
+    // As many as the target has sequences for, again and again.
+    while (!world.engine.idle().entries().empty()) world.add(std::vector<Token>(20, 7));
+    for (const Update& update : world.engine.step()) {
+      if (!update.finished) continue;
+      done = done || update.id == first;
+      const Result<Completion> got = world.engine.take(update.id);
+      if (update.id != first) continue;
+      EXPECT_EQ(got->tokens, reference(world.rows, prompt, 1.0f, 5, 1));
+    }
+  }
+  EXPECT_GT(steps, 1'600 / 32 + 10) << "the short ones had their part";
+}
+
+// What a text leaves to prompts is one piece a step here: the short one gets every other.
+TEST(LongPrompts, BesideATextAShortOneGetsEveryOtherPiece) {
+  ManyPrompts world({.prompt_chunk = 8});
+  const RequestId text = world.add({1}, 400);
+  world.engine.step();
+  const std::vector<Token> prompt(1'600, 2);
+  const RequestId first = world.add(prompt);
+  world.engine.step();
+  const std::vector<Token> question(24, 3);
+  EXPECT_LE(world.steps_until(world.add(question), question), 6);
+  EXPECT_LT(world.engine.prompt_progress(first), 0.05);
+  world.steps_until(first, prompt);
+  world.engine.cancel(text);
+  run_all(world.engine);
+}
+
+// Who waits for the beginning of a long prompt waits for that beginning only, though another long
+// one is before it.
+TEST(LongPrompts, WhatIsWaitedForIsReadBeforeTheRest) {
+  ManyPrompts world({.reuse_prefix = true, .least_awaited = 1});
+  const std::vector<Token> oldest(1'600, 2);
+  std::vector<Token> other(1'200, 3);
+  world.add(oldest);
+  world.add(other);
+  world.engine.step();
+  EXPECT_EQ(world.target.length(1), 0) << "oldest first: both are long";
+  other.resize(40);
+  other.push_back(4);
+  EXPECT_LE(world.steps_until(world.add(other), other), 5);
+  EXPECT_LT(world.target.length(0), 200);
+  run_all(world.engine);
 }
 
 }  // namespace

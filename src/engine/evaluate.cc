@@ -12,12 +12,16 @@ EvalItem item_of(const Part& part) {
           .tree = part.ready ? &*part.sequence->sent : nullptr};
 }
 
+// Not for a request that has failed, nor for a chunk whose tokens are all in already (drop_lost).
+bool has_work(const Part& part) {
+  return part.sequence->error.ok() && (part.ready || !part.prefix.empty());
+}
+
 Status evaluate_all(Step& step) {
   step.items.clear();
   for (Part& part : step.parts) {
     part.item = -1;
-    const bool nothing_left = part.prefix.empty() && !part.ready;
-    if (!part.sequence->error.ok() || nothing_left) continue;
+    if (!has_work(part)) continue;
     part.item = static_cast<std::ptrdiff_t>(step.items.size());
     step.items.push_back(item_of(part));
   }
@@ -59,7 +63,7 @@ bool drop_drafts(Step& step) {
 void evaluate_one(Step& step) {
   for (Part& part : step.parts) part.item = -1;
   for (Part& part : step.parts) {
-    if (!part.sequence->error.ok()) continue;
+    if (!has_work(part)) continue;
     step.items.assign(1, item_of(part));
     const Status status = step.target.evaluate(step.items);
     if (status.ok()) {

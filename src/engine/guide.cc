@@ -66,7 +66,7 @@ void StepGuide::update_chances() {
 bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing) {
   update_chances();
   // Reading pays in later steps too, so it is not counted in this one.
-  const double reading_ms = shared_ != nullptr ? shared_->reading_ms : 0.0;
+  const double apart_ms = shared_ != nullptr ? shared_->reading_ms + shared_->held_up_ms : 0.0;
   const bool comes_back = !few_unread() && sequence_.plan.asked_at(drafter_) > 0;
   return step_.planner.another_pass_pays(
       {.drafter = drafter_,
@@ -79,7 +79,7 @@ bool StepGuide::pays(float tip_chance, std::int32_t tip_depth, std::int32_t shar
       {.chances = step_.chances.values(),
        .n_ready = step_.n_ready,
        .costs = &*step_.costs,
-       .spent_ms = step_.draft_ms + draft_.elapsed_ms() - reading_ms});
+       .spent_ms = step_.draft_ms + draft_.elapsed_ms() - apart_ms});
 }
 
 bool StepGuide::first_pass_pays(std::int32_t sharing) {
@@ -119,13 +119,15 @@ void StepGuide::note_pass() {
   DrafterAccount& account = step_.planner.account(drafter_);
   const double ms = pass_.elapsed_ms();
   const std::int32_t sharing = shared_->requests + shared_->others;
+  const CostCurve& target = step_.planner.target_cost();
   if (!first || shared_->unread <= kFewUnread * sharing) {
-    account.note_pass(first, sharing, ms);
+    shared_->held_up_ms += ms - account.note_pass(first, sharing, ms, target);
     return;
   }
-  shared_->reading_ms =
+  const double reading_ms =
       std::max(0.0, ms - step_.planner.pass_ms(drafter_, true, sharing) * sharing);
-  account.note_reading(shared_->unread, shared_->reading_ms);
+  shared_->reading_ms = account.note_reading(shared_->unread, reading_ms, target);
+  shared_->held_up_ms += reading_ms - shared_->reading_ms;
 }
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
@@ -139,8 +141,11 @@ bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
 void StepGuide::finish(double ms, std::int32_t sharing, bool could) {
   if (could) note_pass();
   update_chances();
+  DrafterAccount& account = step_.planner.account(drafter_);
   if (exploration_ms_) {
-    step_.planner.account(drafter_).end_exploration(*exploration_ms_, ms / sharing);
+    account.end_exploration(*exploration_ms_, (ms - shared_->held_up_ms) / sharing);
+  } else if (!could && must_read()) {
+    account.give_back_reading(unread_, step_.planner.target_cost());
   }
   if (could) {
     sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));

@@ -17,6 +17,7 @@ struct SharedPasses {
   std::int32_t others = 0;    // requests of a fixed width that take part in all of them
   std::int64_t unread = 0;    // tokens that are read in the first pass, all guides' together
   double reading_ms = 0.0;    // what reading them took, beyond what the pass takes anyway
+  double held_up_ms = 0.0;    // of all passes and the reading, what does not count (plan/held_up.h)
 };
 
 class StepGuide : public DraftGuide {

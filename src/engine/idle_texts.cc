@@ -103,7 +103,7 @@ std::optional<SeqId> IdleTexts::oldest() const {
   return std::nullopt;
 }
 
-void IdleTexts::clear(SeqId seq) {
+void IdleTexts::clear(SeqId seq) noexcept {
   assert(find(seq) != entries_.end());
   *find(seq) = Entry(seq, {});
 }

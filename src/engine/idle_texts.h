@@ -95,20 +95,25 @@ class IdleTexts {
   // The sequence with a text that was put longest ago; nothing when all texts are empty.
   std::optional<SeqId> oldest() const;
 
-  // The text of `seq` is gone; it stays idle. REQUIRES: it is idle.
-  void clear(SeqId seq);
+  // The text of `seq` is gone; it stays idle. Allocates nothing: it is called where memory has run
+  // out, too. REQUIRES: it is idle.
+  void clear(SeqId seq) noexcept;
 
   // Copies share the text, so that a copy of all is a few pointers.
   class Entry {
    public:
-    Entry(SeqId id, std::vector<Token> text)
-        : seq(id), text_(std::make_shared<const std::vector<Token>>(std::move(text))) {}
-    const std::vector<Token>& text() const { return *text_; }
+    Entry(SeqId id, std::vector<Token> text) : seq(id) {
+      if (!text.empty()) text_ = std::make_shared<const std::vector<Token>>(std::move(text));
+    }
+    const std::vector<Token>& text() const {
+      static const std::vector<Token> none;
+      return text_ ? *text_ : none;
+    }
 
     SeqId seq = 0;
 
    private:
-    std::shared_ptr<const std::vector<Token>> text_;
+    std::shared_ptr<const std::vector<Token>> text_;  // null: none
   };
   // The one put longest ago first.
   const std::vector<Entry>& entries() const { return entries_; }

@@ -8,6 +8,9 @@
 namespace outrider {
 namespace {
 
+// Of a drafter that finds too little room, one after the other: 255 steps in all.
+constexpr std::int32_t kMostShortages = 8;
+
 void note_results(std::span<DraftRequest> requests, std::span<Sequence* const> sequences,
                   const Drafter& drafter, std::size_t index, double ms) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -28,11 +31,33 @@ std::vector<Sequence*> askers(const Step& step, std::size_t drafter, std::size_t
   for (const Part& part : step.parts) {
     Sequence& s = *part.sequence;
     if (!part.ready || !s.wants_drafts() || !s.asks(drafter)) continue;
+    if (s.stats.steps < s.shortages[drafter].not_before) continue;
     for (const std::vector<std::size_t>& chain : s.chains) {
       if (asks_at(chain, stage, drafter, *s.proposed)) result.push_back(&s);
     }
   }
   return result;
+}
+
+// What kept a drafter from guessing for this text, if anything. After a failure it drafts no more
+// for it: the text goes on without. Too little room may come from other texts, which end: it is
+// asked again, each time after twice as many steps, kMostShortages times.
+void note_failure(Sequence& s, Drafter& drafter, std::size_t index, const Status& failure) {
+  if (failure.code() == StatusCode::kCancelled) return;
+  Sequence::Shortage& shortage = s.shortages[index];
+  if (failure.ok()) {
+    shortage = {};
+    return;
+  }
+  if (failure.code() == StatusCode::kResourceExhausted && shortage.count < kMostShortages) {
+    shortage.not_before = s.stats.steps + (std::int64_t{1} << shortage.count);
+    ++shortage.count;
+    s.stats.reason =
+        std::string(drafter.name()) + " was left out of some steps: " + failure.message();
+    return;
+  }
+  drafter.end(s.seq);
+  s.drop_failed(index, drafter.name(), failure);
 }
 
 void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
@@ -46,22 +71,21 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const std::int32_t sharing = static_cast<std::int32_t>(sequences.size());
     // A drafter that could not guess is not counted as wrong, and took no pass.
-    const bool could = status.ok() && drafter.limit_reason(sequences[i]->seq).empty();
+    if (asking.requests[i].failure.ok()) asking.requests[i].failure = status;
+    const bool could =
+        asking.requests[i].failure.ok() && drafter.limit_reason(sequences[i]->seq).empty();
     if (asking.guides[i]) asking.guides[i]->finish(ms, sharing, could);
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
-  const double drafting_ms = ms - asking.passes->reading_ms;
+  const double drafting_ms = ms - asking.passes->reading_ms - asking.passes->held_up_ms;
   step.draft_ms += drafting_ms;
   step.drafter_ms.resize(step.drafters.size(), 0.0);
   // The accounts are charged for the planner's requests only.
   const double n_asked = static_cast<double>(sequences.size());
   step.drafter_ms[index] += drafting_ms * (1.0 - asking.passes->others / n_asked);
   note_results(asking.requests, sequences, drafter, index, ms);
-  if (status.ok() || status.code() == StatusCode::kCancelled) return;
-  // It drafts no more for these requests: their text goes on without it.
-  for (Sequence* s : sequences) {
-    drafter.end(s->seq);
-    s->drop_drafter(index, std::string(drafter.name()) + " failed: " + status.message());
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    note_failure(*sequences[i], drafter, index, asking.requests[i].failure);
   }
 }
 

@@ -1,9 +1,11 @@
 // Sequence: one request on its way through the steps.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -65,6 +67,14 @@ struct Sequence {
   DrafterMask drafters = 0;                      // that may guess, as bits of their index
   std::vector<std::vector<std::size_t>> chains;  // their plan (DrafterPlan), in such indices
 
+  // A drafter that found too little room for this text: how often one after the other, and after
+  // how many steps of the text it is asked again.
+  struct Shortage {
+    std::int32_t count = 0;
+    std::int64_t not_before = 0;
+  };
+  std::array<Shortage, kMaxDrafters> shortages = {};  // [engine's drafters]
+
   // Tokens of the text that a model holding `length` of them has not seen. At least 1.
   std::span<const Token> unseen(Pos length) const {
     return std::span<const Token>(text).subspan(static_cast<std::size_t>(length));
@@ -80,6 +90,7 @@ struct Sequence {
   bool asks(std::size_t drafter) const { return ((drafters >> drafter) & 1) != 0; }
   // This drafter guesses no more for it. Without any, speculation is off.
   void drop_drafter(std::size_t drafter, const std::string& reason);
+  void drop_failed(std::size_t drafter, std::string_view name, const Status& why);
   bool over() const { return output.finished() || !error.ok(); }
 };
 

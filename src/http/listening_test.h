@@ -19,6 +19,7 @@ class ListeningTest : public ServerTest {
               const RuntimeOptions& runtime = {.slots = 2, .max_queue = 4}) {
     options.port = 0;
     start(options, target, runtime);
+    server_->log_to(log_);
     // Tests look at whether the last words are written, not at how soon.
     Result<std::unique_ptr<Listener>> listener =
         Listener::create(*server_, /*last_words_ms=*/60'000);
@@ -46,6 +47,7 @@ class ListeningTest : public ServerTest {
     return status.running + status.queued;
   }
 
+  LineSink* log_ = nullptr;  // before listen(); until end()
   std::unique_ptr<Listener> listener_;
   std::thread thread_;
   Status ended_;

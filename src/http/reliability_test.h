@@ -1,14 +1,21 @@
 // What the tests of the server at its limits share. Each prints its figures; with OUTRIDER_SOAK
-// (./dev soak) the numbers are full, and amounts are held to their limits. Times never are, since
-// they depend on what else the machine does. What they stand for is tested in another way: that a
-// request is answered while what could hold it up is still there.
+// (./dev soak) the numbers are full, and amounts are held to their limits, and so is the ratio of
+// two speeds of the same run. Times never are, since they depend on what else the machine does.
+// What they stand for is tested in another way: that a request is answered while what could hold it
+// up is still there.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "http/endpoints.h"
 #include "http/listening_test.h"
@@ -44,6 +51,50 @@ inline double memory_mib() {
   return static_cast<double>(resident) * 4096.0 / (1 << 20);
 }
 
+// What slow clients do: something again and again, with a pause behind each time, on a thread of
+// its own, from its construction to stop().
+class Repeated {
+ public:
+  Repeated(std::int64_t pause_ms, std::function<void()> what)
+      : pause_(pause_ms), what_(std::move(what)), thread_([this] { repeat(); }) {}
+  ~Repeated() { stop(); }
+  Repeated(const Repeated&) = delete;
+  Repeated& operator=(const Repeated&) = delete;
+
+  // How often it was done. Any thread.
+  int done() const { return done_.load(); }
+
+  // Returns when it is not being done any more, and never will be.
+  void stop() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void repeat() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!stopped_) {
+      lock.unlock();
+      what_();
+      ++done_;
+      lock.lock();
+      changed_.wait_for(lock, pause_, [this] { return stopped_; });
+    }
+  }
+
+  const std::chrono::milliseconds pause_;
+  const std::function<void()> what_;
+  std::mutex mutex_;  // guards stopped_
+  std::condition_variable changed_;
+  bool stopped_ = false;
+  std::atomic<int> done_{0};
+  std::thread thread_;  // last: it uses the others
+};
+
 class ServerReliability : public ListeningTest {
  protected:
   static std::string asked(std::int64_t tokens, bool stream, std::int64_t seed = 1) {
@@ -70,6 +121,14 @@ class ServerReliability : public ListeningTest {
       if (ask("POST", std::string(endpoint.path), body).status == 200) return body;
     }
     return "";
+  }
+
+  // Of /metrics; `sample`: its name, with its labels.
+  double metric(const std::string& sample) {
+    const std::string text = ask("GET", "/metrics").body;
+    const std::size_t at = text.find("\n" + sample + " ");
+    EXPECT_NE(at, std::string::npos) << sample;
+    return at == std::string::npos ? 0.0 : std::stod(text.substr(at + sample.size() + 2));
   }
 
   // Milliseconds until nothing runs or waits.

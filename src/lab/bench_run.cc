@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "api/completion_json.h"
 #include "engine/engine.h"
 #include "lab/oracle.h"
 #include "machine/fastest_run.h"
@@ -27,7 +26,7 @@ BenchSetting setting_of(const Harness& harness, const BenchPlan& plan) {
                        .target_description = target.info().description,
                        .drafter = to_string(r.drafters),
                        .width = r.width == kAutoWidth ? "auto" : std::to_string(r.width),
-                       .rule = std::string(api::rule_name(r.rule)),
+                       .rule = std::string(traits_of(r.rule).name),
                        .exactness = held.verdict(),
                        .exactness_coverage = held.coverage,
                        .temperature = r.sampling.temperature,

@@ -1,7 +1,5 @@
 #include "lab/draft_costs.h"
 
-#include <array>
-
 #include "base/random.h"
 
 namespace outrider::lab {
@@ -62,17 +60,17 @@ Result<DraftSamples> measure_draft_costs(Drafter& drafter, Sampler& sampler,
     }
     TokenTree tree(text.back());
     TimingGuide guide(clock, options.passes);
-    std::array<DraftRequest, 1> request = {DraftRequest{.seq = kSeq,
-                                                        .text = text,
-                                                        .seed = 1,
-                                                        .sampler = &sampler,
-                                                        .max_nodes = 4 * options.passes,
-                                                        .shape = {},
-                                                        .guide = &guide,
-                                                        .draws = nullptr,
-                                                        .mask = 1,
-                                                        .tree = &tree}};
-    status = drafter.draft(request);
+    DraftRequest request{.seq = kSeq,
+                         .text = text,
+                         .seed = 1,
+                         .sampler = &sampler,
+                         .max_nodes = 4 * options.passes,
+                         .shape = {},
+                         .guide = &guide,
+                         .draws = nullptr,
+                         .mask = 1,
+                         .tree = &tree};
+    status = draft_one(drafter, request);
     const std::vector<double> times = guide.finish();
     const std::string limit = drafter.limit_reason(kSeq);
     if (status.ok() && !limit.empty()) status = resource_exhausted(limit);

@@ -93,7 +93,7 @@ class Walker {
                          .guide = &guide,
                          .mask = 1,
                          .tree = &tree};
-    OUTRIDER_RETURN_IF_ERROR(drafter_.draft(std::span(&request, 1)));
+    OUTRIDER_RETURN_IF_ERROR(draft_one(drafter_, request));
     const std::string limit = drafter_.limit_reason(kSeq);
     if (!limit.empty()) return resource_exhausted(limit);
     n_right_ = right_guesses(tree, rest);

@@ -240,8 +240,12 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
   table += row("kernels", kernels_text(m.kernels));
   for (const std::string& note : m.plan.notes) table += row("", note);
   if (!needs_exactness) return table;
+  // Who asks for it wants to know what `run` would say, which the probe decides.
+  const char* const expected = m.options.exact == ExactMode::kOn
+                                   ? "not expected, and with exact=on an error then: "
+                                   : "not expected: ";
   table += row("exactness", m.hint.empty() ? "nothing is known against it; run and compare probe it"
-                                           : "not expected: " + m.hint);
+                                           : expected + m.hint);
   return table;
 }
 
@@ -257,30 +261,30 @@ std::uint64_t InspectedModel::total_bytes() const {
   return file->facts().size_bytes + twice_bytes + cache_bytes();
 }
 
-Result<Inspection> inspect(const ModelOptions& target, const std::optional<ModelOptions>& draft,
-                           const LoadHooks& hooks) {
+Result<Inspection> inspect(const ModelOptions& target, const LoadHooks& hooks) {
   Result<InspectedModel> model = inspect_model(target, hooks);
   if (!model.ok()) return model.status();
-  Inspection result{.target = *std::move(model), .draft = std::nullopt};
-  if (!draft) return result;
-  Result<std::optional<InspectedDraft::Head>> head =
-      inspect_head(draft->path, result.target.file->facts());
-  if (!head.ok()) return head.status();
+  return Inspection{.target = *std::move(model), .draft = std::nullopt};
+}
+
+Status inspect_draft(const ModelOptions& draft, const LoadHooks& hooks, Inspection& inspection) {
+  const llama::ModelFile& target = *inspection.target.file;
+  OUTRIDER_ASSIGN_OR_RETURN(std::optional<InspectedDraft::Head> head,
+                            inspect_head(draft.path, target.facts()));
   // A draft's numbers need not be exact, so it gets the fastest settings (llama::open_draft).
-  ModelOptions fastest = *draft;
+  ModelOptions fastest = draft;
   fastest.exact = ExactMode::kOff;
-  model = inspect_model(fastest, hooks, head->has_value());
-  if (!model.ok()) return model.status();
-  model->n_prediction = 0;  // those of a draft model do not guess
-  InspectedDraft& inspected = result.draft.emplace(InspectedDraft{.model = *std::move(model)});
-  inspected.head = *std::move(head);
-  inspected.fit = fit_of(result.target.file->vocabulary(), inspected.model.file->vocabulary());
-  if (!inspected.model.kernels.own) return result;
+  OUTRIDER_ASSIGN_OR_RETURN(InspectedModel model, inspect_model(fastest, hooks, head.has_value()));
+  model.n_prediction = 0;  // those of a draft model do not guess
+  InspectedDraft& inspected = inspection.draft.emplace(InspectedDraft{.model = std::move(model)});
+  inspected.head = std::move(head);
+  inspected.fit = fit_of(target.vocabulary(), inspected.model.file->vocabulary());
+  if (!inspected.model.kernels.own) return Status();
   Result<TypeCosts> types =
       measure_type_costs(inspected.model.options.path, llama::physical_cores());
   inspected.types_status = types.status();
   if (types.ok()) inspected.types = *std::move(types);
-  return result;
+  return Status();
 }
 
 Json inspection_json(const Inspection& inspection) {

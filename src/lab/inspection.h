@@ -69,10 +69,12 @@ struct Inspection {
   std::optional<InspectedDraft> draft;
 };
 
-// Takes about a second where there is a draft. Errors name the file; kCancelled by the hooks;
+// The target alone. Errors name the file; kCancelled by the hooks.
+Result<Inspection> inspect(const ModelOptions& target, const LoadHooks& hooks);
+
+// Adds the draft, which takes about a second. Errors, about the draft: those of inspect();
 // kUnsupported and kDataLoss for a head that does not fit the target.
-Result<Inspection> inspect(const ModelOptions& target, const std::optional<ModelOptions>& draft,
-                           const LoadHooks& hooks);
+Status inspect_draft(const ModelOptions& draft, const LoadHooks& hooks, Inspection& inspection);
 
 json::Json inspection_json(const Inspection& inspection);
 std::string inspection_table(const Inspection& inspection);

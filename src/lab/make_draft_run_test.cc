@@ -129,8 +129,10 @@ TEST_F(MakeDraftTest, WhereStepsAreDearTheBestIsWrittenAndInspectSaysWhatItIs) {
   const DraftCandidate& best = result.candidates[*result.chosen];
   EXPECT_TRUE(best.prediction.pays());
   EXPECT_EQ(dir_.n_entries(), 2) << "the target and the draft";
-  const auto inspected = inspect(model(target_path()), model(plan_.output), {});
+  auto inspected = inspect(model(target_path()), {});
   ASSERT_TRUE(inspected.ok()) << inspected.status().message();
+  const Status draft = inspect_draft(model(plan_.output), {}, *inspected);
+  ASSERT_TRUE(draft.ok()) << draft.message();
   EXPECT_TRUE(inspected->draft->fit.usable) << inspected->draft->fit.message;
   const std::string table = inspection_table(*inspected);
   EXPECT_NE(table.find("by make-draft of target.gguf for target.gguf: " + make_text(best.make)),

@@ -87,7 +87,7 @@ class Oracle {
                          .mask = 1,
                          .tree = &tree};
     drafter.accept(0, decided);
-    OUTRIDER_RETURN_IF_ERROR(drafter.draft(std::span(&request, 1)));
+    OUTRIDER_RETURN_IF_ERROR(draft_one(drafter, request));
     right = right_guesses(tree, rest);
     return Status();
   }

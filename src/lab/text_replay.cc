@@ -110,7 +110,7 @@ Status TextReplay::propose(std::span<const Token> text, TokenTree& tree) {
                            .mask = DrafterMask{1} << d,
                            .tree = &tree};
       ++stats_.drafters[d].calls;
-      OUTRIDER_RETURN_IF_ERROR(drafters_[d]->draft(std::span(&request, 1)));
+      OUTRIDER_RETURN_IF_ERROR(draft_one(*drafters_[d], request));
     }
   }
   return Status();

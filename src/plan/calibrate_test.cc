@@ -49,16 +49,6 @@ TEST(Calibrate, TheSurestSiblingIsServedFirst) {
   EXPECT_EQ(tree.check_integrity(), "");
 }
 
-// What else is said of a drawn token depends on what was drawn.
-TEST(Calibrate, OfDrawnChildrenOnlyTheDrafterThatDrewThemSpeaks) {
-  TokenTree tree(0);
-  const NodeId a = tree.add(kRoot, 1, 0.2f, kFirst);
-  tree.add(kRoot, 1, 0.9f, kSecond);
-  tree.set_draw(kRoot, 0, kFirst);
-  calibrate(tree, AcceptanceTable(), AcceptanceBias());
-  EXPECT_NEAR(tree.node(a).chance, 0.2f, 1e-5f);
-}
-
 TEST(Calibrate, FillersHaveNoChance) {
   TokenTree tree(0);
   const NodeId a = tree.add(kRoot, 1, 0.0f, kFillerMask);

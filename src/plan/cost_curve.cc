@@ -50,7 +50,12 @@ void CostCurve::note(std::int32_t width, double ms) {
   }
   ++n_noted_;
   ++entry.n;
-  const double off = time - level_ - entry.shape;
+  double off = time - level_ - entry.shape;
+  if (n_noted_ == 2 && entry.n == 2 && off < 0.0) {
+    // The very first one may have been held up, and a pass is never too quick.
+    level_ += off;
+    off = 0.0;
+  }
   level_ += kLevelRate * std::clamp(off, -kClip, kClip);
   // The first passes of a width are averaged, against the level: it may be the only one from now
   // on, and one alone may have been held up.

@@ -30,21 +30,50 @@ constexpr double kMostRisked = 100.0;  // at once, in times of a single token
 // another program perhaps, would never read a long text again, and so never show that it is good.
 constexpr double kRecalledTokens = 50.0;
 constexpr double kRecalledLossTokens = 8.0;
-constexpr double kRecalledReading = 512.0;
+// One reading of a text that follows outweighs what another run measured.
+constexpr double kRecalledReading = 128.0;
+// A pass that takes more than so many times what was expected was held up by something else.
+constexpr double kMostOff = 3.0;
+// The same where only sizes are known.
+constexpr double kMostOffUnseen = 8.0;
+// However little was expected, this is credible, in times of a single token: it loses little.
+constexpr double kLeastHeldUp = 0.25;
 
 }  // namespace
 
-void DrafterAccount::note_pass(bool first, std::int32_t sharing, double ms) {
-  (first ? first_ : further_).note(sharing, ms);
+double DrafterAccount::most_pass_ms(bool first, std::int32_t sharing,
+                                    const CostCurve& target) const {
+  const std::int32_t n = std::max(sharing, 1);
+  const double expected_ms = pass_ms(first, n, target) * n;
+  const bool unseen = first_.empty();
+  // Of one that nothing is known of: as long as the target's own.
+  const double most_ms = unseen && expected_share_ <= 0.0
+                             ? target.ms(n)
+                             : (unseen ? kMostOffUnseen : kMostOff) * expected_ms;
+  return std::max(most_ms, kLeastHeldUp * target.ms(1));
 }
 
-void DrafterAccount::note_reading(std::int64_t tokens, double ms) {
-  if (tokens <= 0) return;
+double DrafterAccount::note_pass(bool first, std::int32_t sharing, double ms,
+                                 const CostCurve& target) {
+  const double counted =
+      target.empty() ? ms : held_up_pass_.counted(ms, most_pass_ms(first, sharing, target));
+  (first ? first_ : further_).note(sharing, counted);
+  return counted;
+}
+
+double DrafterAccount::note_reading(std::int64_t tokens, double ms, const CostCurve& target) {
+  if (tokens <= 0) return 0.0;
   const double n = static_cast<double>(tokens);
+  const double expected_ms = reading_ms(tokens, target);
+  const double most_ms = std::max((read_tokens_ > 0.0 ? kMostOff : kMostOffUnseen) * expected_ms,
+                                  kLeastHeldUp * target.ms(1));
+  const double counted =
+      target.empty() ? std::max(ms, 0.0) : held_up_reading_.counted(std::max(ms, 0.0), most_ms);
   const double fade = std::max(0.0, 1.0 - n / kReadMemory);
-  if (read_tokens_ > 0.0) invested_ms_ += ms - read_ms_ / read_tokens_ * n;
+  if (read_tokens_ > 0.0) invested_ms_ += counted - expected_ms;
   read_tokens_ = read_tokens_ * fade + n;
-  read_ms_ = read_ms_ * fade + std::max(ms, 0.0);
+  read_ms_ = read_ms_ * fade + counted;
+  return counted;
 }
 
 double DrafterAccount::pass_ms(bool first, std::int32_t sharing, const CostCurve& target) const {
@@ -88,14 +117,15 @@ void DrafterAccount::note_gain(const DrafterGain& gain) {
   const double n = static_cast<double>(gain.tokens);
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
   Gained& gained = gained_[gained_at(gain.n_ready, gain.drawn)];
-  gained.shares =
-      gained.shares * fade + (gain.worth_ms > 0.0 ? gain.expected_ms / gain.worth_ms : 0.0);
+  const double expected_ms = std::max(gain.expected_ms, -kMostLostAtOnce * gain.token_ms);
+  gained.shares = gained.shares * fade + (gain.worth_ms > 0.0 ? expected_ms / gain.worth_ms : 0.0);
   gained.tokens = gained.tokens * fade + n;
   invested_ms_ = std::max(0.0, invested_ms_ - gain.measured_ms);
-  expected_balance_ms_ =
-      std::min(expected_balance_ms_ + gain.expected_ms, kMostGained * gain.token_ms);
+  expected_balance_ms_ = std::clamp(expected_balance_ms_ + gain.expected_ms,
+                                    -2.0 * kMostLost * gain.token_ms, kMostGained * gain.token_ms);
   measured_balance_ms_ =
-      std::min(measured_balance_ms_ + gain.measured_ms, kMostGainedMeasured * gain.token_ms);
+      std::clamp(measured_balance_ms_ + gain.measured_ms, -2.0 * kMostLostMeasured * gain.token_ms,
+                 kMostGainedMeasured * gain.token_ms);
   const double most_lost_ms = this->most_lost_ms(gain.token_ms);
   if (expected_balance_ms_ < -most_lost_ms) suspended_by_expected_ = true;
   // Not before the balance where a suspension ends: it would end with the step.
@@ -128,6 +158,10 @@ bool DrafterAccount::begin_reading(const UnreadText& text, const CostCurve& targ
   if (!proven(text) && invested_ms_ + ms > most_ms) return false;
   invested_ms_ += ms;
   return true;
+}
+
+void DrafterAccount::give_back_reading(std::int64_t tokens, const CostCurve& target) {
+  invested_ms_ = std::max(0.0, invested_ms_ - reading_ms(tokens, target));
 }
 
 std::optional<double> DrafterAccount::begin_exploration(std::int64_t unread,

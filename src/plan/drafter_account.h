@@ -35,6 +35,11 @@
 // for reading prompts that it does not pay for at temperature 1. What would hold up a text's first
 // token is read behind it (engine/guide.cc).
 //
+// Accidents. What is measured may be an accident: a pass that was held up alone counts as no more
+// than was credible (plan/held_up.h), a step's loss as kMostLostAtOnce, and no balance falls
+// further below its limit than that limit once more. So an accident suspends a drafter for hundreds
+// of tokens at most.
+//
 // Risk. While little was gained, what is read, and all else that could turn out lost, is limited to
 // a share of the time that has passed and is to come (kRisked): a short answer to a process's
 // first prompt does not pay for finding out about a draft.
@@ -55,6 +60,7 @@
 
 #include "plan/cost_curve.h"
 #include "plan/experience.h"
+#include "plan/held_up.h"
 
 namespace outrider {
 
@@ -96,6 +102,7 @@ class DrafterAccount {
   static constexpr double kLeastRisked = 1.25;  // of kRisked, however little time has passed
   static constexpr double kLeastLost = 0.5;     // however little time has passed
   static constexpr double kMostLost = 2.0;
+  static constexpr double kMostLostAtOnce = 4.0;  // what a step's loss says of later ones at most
   static constexpr double kMostGained = 3.0;
   static constexpr double kLeastLostMeasured = 4.0;  // likewise, and where its suspensions end
   static constexpr double kMostLostMeasured = 6.0;
@@ -109,10 +116,11 @@ class DrafterAccount {
   // Whether all guesses of a draft come out of its first pass; further ones take no time then.
   void set_at_once(bool at_once) { at_once_ = at_once; }
   bool at_once() const { return at_once_; }
-  // A pass for `sharing` requests took `ms`: the first of a draft, or a further one.
-  void note_pass(bool first, std::int32_t sharing, double ms);
-  // Reading `tokens` tokens took `ms` beside the pass that they were read in.
-  void note_reading(std::int64_t tokens, double ms);
+  // A pass for `sharing` requests took `ms`: the first of a draft, or a further one. Returns what
+  // it counts as: less where it was held up.
+  double note_pass(bool first, std::int32_t sharing, double ms, const CostCurve& target);
+  // Reading `tokens` tokens took `ms` beside the pass that they were read in. Returns likewise.
+  double note_reading(std::int64_t tokens, double ms, const CostCurve& target);
 
   // What one more pass takes for each of `sharing` requests. Wider passes than were seen rise as
   // the target's do. Before any was seen: what was expected, else 0, so that the first one is made
@@ -125,12 +133,16 @@ class DrafterAccount {
   // --- what it gains ---
 
   void note_gain(const DrafterGain& gain);
+  // What reading took and guesses have not brought back yet.
+  double invested_ms() const { return invested_ms_; }
   // It has lost too much: it is asked for exploration only.
   bool suspended() const { return suspended_by_expected_ || suspended_by_measured_; }
   // Whether reading pays for what is to come of the text.
   bool may_read(const UnreadText& text, const CostCurve& target) const;
   // Whether that may be risked now; if so, it is begun. Of several texts: their tokens together.
   bool begin_reading(const UnreadText& text, const CostCurve& target);
+  // `tokens` of what was begun could not be read: the drafter could not guess.
+  void give_back_reading(std::int64_t tokens, const CostCurve& target);
   // Of a token's plain time what it gains in steps of such a text; less than 0: what it loses.
   double gain_share(const UnreadText& text) const;
 
@@ -160,11 +172,15 @@ class DrafterAccount {
   };
   static std::size_t gained_at(std::int32_t n_ready, bool drawn);  // index of gained_
   double most_lost_ms(double token_ms) const;
+  // The longest pass that is credible.
+  double most_pass_ms(bool first, std::int32_t sharing, const CostCurve& target) const;
   // Whether it was seen to gain in steps of such a text.
   bool proven(const UnreadText& text) const;
 
   CostCurve first_;  // by requests that share the pass
   CostCurve further_;
+  HeldUp held_up_pass_;
+  HeldUp held_up_reading_;
   double expected_share_ = 0.0;  // 0: unknown
   bool at_once_ = false;
   double read_tokens_ = 0.0;  // the older ones fading, as all sums here

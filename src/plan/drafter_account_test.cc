@@ -152,7 +152,7 @@ TEST(DrafterAccount, WhatIsLostInAllIsBoundedByTheAllowance) {
 
 TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
   DrafterAccount account = aged();
-  account.note_pass(/*first=*/true, 1, 0.3 * kToken);
+  account.note_pass(/*first=*/true, 1, 0.3 * kToken, target());
   double spent = 0.0;
   double time = 0.0;
   int explored = 0;
@@ -171,7 +171,7 @@ TEST(DrafterAccount, ExplorationTakesItsShareAndNoMore) {
 
 TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForThat) {
   DrafterAccount account;
-  account.note_reading(1000, 1000 * 0.05 * kToken);
+  account.note_reading(1000, 1000 * 0.05 * kToken, target());
   EXPECT_DOUBLE_EQ(account.reading_ms(200, target()), 10.0 * kToken);
   EXPECT_TRUE(account.may_read(unread(200, 100), target())) << "it is expected to gain";
   EXPECT_FALSE(account.may_read(unread(200, 100, 0.0), target())) << "it is not";
@@ -185,7 +185,7 @@ TEST(DrafterAccount, ATextThatTheDrafterDoesNotKnowIsReadWhenTheRestOfItPaysForT
 // What a guess gains alone it does not gain where sixteen requests fill the step.
 TEST(DrafterAccount, GainsOfOneLoadAreNotExpectedOfAnother) {
   DrafterAccount account;
-  account.note_reading(1000, 1000 * 0.05 * kToken);
+  account.note_reading(1000, 1000 * 0.05 * kToken, target());
   for (int i = 0; i < 100; ++i) gain(account, 0.8 * kToken, 0.8 * kToken, 2);
   UnreadText text = unread(40, 48, 0.0);
   EXPECT_TRUE(account.may_read(text, target()));
@@ -199,7 +199,7 @@ TEST(DrafterAccount, GainsOfOneLoadAreNotExpectedOfAnother) {
 // What the likeliest tokens taught is not expected of drawn ones, and is kept from run to run.
 TEST(DrafterAccount, GainsOfTheLikeliestTokensAreNotExpectedOfDrawnOnes) {
   DrafterAccount account;
-  account.note_reading(1000, 1000 * 0.05 * kToken);
+  account.note_reading(1000, 1000 * 0.05 * kToken, target());
   const DrafterGain likeliest{.expected_ms = 0.8 * kToken,
                               .measured_ms = 0.8 * kToken,
                               .tokens = 2,
@@ -259,7 +259,7 @@ TEST(DrafterAccount, ExplorationWaitsUntilEnoughTimeHasPassed) {
   const std::optional<double> expected = account.begin_exploration(0, target());
   ASSERT_TRUE(expected);
   EXPECT_DOUBLE_EQ(*expected, kToken);
-  account.note_pass(/*first=*/true, 1, 1.3 * kToken);
+  account.note_pass(/*first=*/true, 1, 1.3 * kToken, target());
   account.end_exploration(*expected, 1.3 * kToken);
   EXPECT_FALSE(account.begin_exploration(0, target())) << "what it took is counted";
 }
@@ -270,13 +270,13 @@ TEST(DrafterAccount, FurtherPassesHaveTheirOwnCostOnceSeen) {
   account.expect_passes(0.5);
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 1, target()), 0.5 * kToken);
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 8, target()), 0.5 * 2.0 * kToken / 8.0);
-  account.note_pass(/*first=*/true, 1, 20.0);
+  account.note_pass(/*first=*/true, 1, 20.0, target());
   EXPECT_DOUBLE_EQ(account.pass_ms(false, 1, target()), 20.0);
   EXPECT_NEAR(account.pass_ms(true, 8, target()), 5.0, 1e-9) << "twice one, as the target's";
-  account.note_pass(/*first=*/false, 1, 10.0);
+  account.note_pass(/*first=*/false, 1, 10.0, target());
   EXPECT_DOUBLE_EQ(account.pass_ms(false, 1, target()), 10.0);
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 1, target()), 20.0);
-  account.note_pass(/*first=*/true, 4, 40.0);
+  account.note_pass(/*first=*/true, 4, 40.0, target());
   EXPECT_DOUBLE_EQ(account.pass_ms(true, 4, target()), 10.0) << "each request's part";
 }
 
@@ -298,7 +298,7 @@ TEST(DrafterAccount, ALossOfAnotherRunIsForgottenWhereNoneConfirmsIt) {
       .first_passes = {{.width = 1, .ms = 5.6}}, .reading_ms = 0.73, .gained = {-1.4 * 60.0, 60.0}};
   const UnreadText text = unread(300, 256);
   DrafterAccount fresh;
-  fresh.note_pass(true, 1, 5.6);
+  fresh.note_pass(true, 1, 5.6, target());
   ASSERT_TRUE(fresh.may_read(text, target()));
   int runs = 0;
   for (bool may_read = false; !may_read && runs < 20; ++runs) {
@@ -311,6 +311,55 @@ TEST(DrafterAccount, ALossOfAnotherRunIsForgottenWhereNoneConfirmsIt) {
   }
   EXPECT_LE(runs, 4);
   EXPECT_NEAR(kept.reading_ms, 0.73, 1e-9);
+}
+
+TEST(DrafterAccount, APassThatWasHeldUpAloneCountsAsWhatIsCredible) {
+  DrafterAccount account;
+  account.expect_passes(0.1);
+  EXPECT_NEAR(account.note_pass(true, 1, 20000.0, target()), 8.0 * 0.1 * kToken, 1e-9)
+      << "even the first";
+  account.note_pass(true, 1, 0.1 * kToken, target());
+  EXPECT_NEAR(account.pass_ms(true, 1, target()), 0.1 * kToken, 1e-9)
+      << "a pass is never too quick";
+  for (int i = 0; i < 20; ++i) account.note_pass(true, 1, 0.1 * kToken, target());
+  EXPECT_LT(account.note_pass(true, 1, 20000.0, target()), 0.4 * kToken);
+  EXPECT_EQ(account.note_pass(true, 1, 20000.0, target()), 20000.0) << "twice is no accident";
+}
+
+TEST(DrafterAccount, ReadingThatWasHeldUpOnceDoesNotKeepItFromReading) {
+  for (const bool first : {true, false}) {
+    DrafterAccount account;
+    account.note_pass(true, 1, 0.1 * kToken, target());
+    if (!first) account.note_reading(300, 300 * 0.02 * kToken, target());
+    account.note_reading(300, 60000.0, target());
+    EXPECT_TRUE(account.may_read(unread(300, 256), target())) << first;
+    DrafterExperience known;
+    account.tell(&known);
+    DrafterAccount next_run;
+    next_run.recall(known);
+    EXPECT_TRUE(next_run.may_read(unread(300, 256), target())) << first;
+    for (int i = 0; i < 6; ++i) next_run.note_reading(300, 300 * 0.02 * kToken, target());
+    EXPECT_LT(next_run.reading_ms(300, target()), 300 * 0.03 * kToken) << first;
+  }
+}
+
+TEST(DrafterAccount, OneStepsLossHoweverGreatIsForgottenBehindHundredsOfTokens) {
+  DrafterAccount account = aged();
+  for (int i = 0; i < 100; ++i) gain(account, 0.5 * kToken, 0.5 * kToken, 2);
+  gain(account, -60000.0, -60000.0, 2);
+  EXPECT_TRUE(account.suspended());
+  EXPECT_GT(account.gain_share(unread(300, 256)), 0.1);
+  account.note_step(1210.0 * kToken);
+  EXPECT_FALSE(account.suspended());
+}
+
+TEST(DrafterAccount, ReadingThatWasBegunInVainIsGivenBack) {
+  DrafterAccount account = aged();
+  account.note_pass(true, 1, 0.1 * kToken, target());
+  ASSERT_TRUE(account.begin_reading(unread(40, 512), target()));
+  EXPECT_GT(account.invested_ms(), 0.0);
+  account.give_back_reading(40, target());
+  EXPECT_EQ(account.invested_ms(), 0.0);
 }
 
 }  // namespace

@@ -22,12 +22,12 @@ Planner taught(int n, int right) {
     tree.add(kRoot, 1, 0.8f, kFirst);
     const Token said = i % 4 < right ? 1 : 2;
     planner.learn(tree, std::vector<Token>{said}, kFirst, plan);
-    planner.account(0).note_pass(true, 1, 5.0);
-    planner.account(0).note_pass(false, 1, 4.0);
+    planner.account(0).note_pass(true, 1, 5.0, planner.target_cost());
+    planner.account(0).note_pass(false, 1, 4.0, planner.target_cost());
     planner.account(0).note_gain(
         {.expected_ms = 2.0, .measured_ms = 1.0, .tokens = 1, .worth_ms = 30.0, .token_ms = 30.0});
   }
-  planner.account(0).note_reading(100, 70.0);
+  planner.account(0).note_reading(100, 70.0, planner.target_cost());
   return planner;
 }
 

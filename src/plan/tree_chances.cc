@@ -33,7 +33,6 @@ void TreeChances::update(const TokenTree& tree, const AcceptanceTable& table,
   first_changed_ = tree.size();
   add_nodes(tree);
   note_claims(tree);
-  note_draws(tree);
   compute_own(tree, table, bias);
   compute_chances(falling);
 }
@@ -65,15 +64,6 @@ void TreeChances::note_claims(const TokenTree& tree) {
   }
 }
 
-void TreeChances::note_draws(const TokenTree& tree) {
-  for (NodeId id = 0; id < tree.size(); ++id) {
-    const DrafterMask drawn_by = tree.node(id).drawn_by;
-    if (node(id).drawn_by == drawn_by) continue;
-    node(id).drawn_by = drawn_by;
-    note_children(id);
-  }
-}
-
 void TreeChances::note_children(NodeId parent) {
   for (NodeId id = node(parent).first_child; id != kNoNode; id = node(id).next_sibling) {
     node(id).own_changed = true;
@@ -87,10 +77,8 @@ void TreeChances::compute_own(const TokenTree& tree, const AcceptanceTable& tabl
     Node& n = node(id);
     if (!n.own_changed) continue;
     n.own_changed = false;
-    const DrafterMask drawn_by = node(n.parent).drawn_by;
     double best = 0.0;
     claims_.for_each(id, [&](const Claim& claim) {
-      if (drawn_by != 0 && ((drawn_by >> claim.drafter) & 1) == 0) return;
       const GuessClaim guess = claims_.guess(tree, claim);
       best = std::max(best, bias.shifted(guess.drafter, table.chance(guess)));
     });

@@ -5,15 +5,14 @@
 // claims are about is computed anew:
 //   - a node with a new claim, and the children of such a node (how sure a drafter is of a child is
 //     its claim on the child divided by its claim on the parent);
-//   - the children of a node that were found to be drawn (Node::drawn_by);
 //   - the siblings of these, where they share one token's chance;
 //   - what lies below a node whose chance has changed.
 //
-// Rules. A node that several drafters claim has the best of their chances. Of drawn children only
-// the drafter that drew them counts: what else is said of a drawn token depends on what was drawn,
-// and must not decide whether it is sent (dist/draws.h). Siblings share at most one token's chance:
-// the likeliest gets its chance in full, then the next, until 1 is used up. A node's chance is that
-// of its parent times its own share.
+// Rules. A node that several drafters claim has the best of their chances. Siblings share at most
+// one token's chance: the likeliest gets its chance in full, then the next, until 1 is used up. A
+// node's chance is that of its parent times its own share. There are no rules for drawn nodes
+// (dist/draws.h): the planner does not choose for requests whose acceptance rule needs draws
+// (engine/prepare.cc).
 //
 // Example. The root has a child of 0.7. One of 0.6 joins it: it gets 0.3, and the first stays as it
 // is. With 0.8 instead it would get 0.8, and the first 0.2, and all below the first would shrink.
@@ -67,7 +66,6 @@ class TreeChances {
     NodeId first_child = kNoNode;
     NodeId last_child = kNoNode;
     NodeId next_sibling = kNoNode;
-    DrafterMask drawn_by = 0;
     double own = 0.0;     // chance given that the parent is right, without regard to siblings
     double share = -1.0;  // the same, with regard to them; less than 0: not known yet
     // What is to be computed anew: `own`; the shares of the children; the chance.
@@ -78,7 +76,6 @@ class TreeChances {
 
   void add_nodes(const TokenTree& tree);
   void note_claims(const TokenTree& tree);
-  void note_draws(const TokenTree& tree);
   void note_children(NodeId parent);
   void compute_own(const TokenTree& tree, const AcceptanceTable& table, const AcceptanceBias& bias);
   void share_out(NodeId parent);

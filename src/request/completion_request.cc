@@ -218,8 +218,6 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
   return kFields;
 }
 
-std::span<const std::string_view> acceptance_rule_names() { return kRules; }
-
 Exactness exactness_of(const SpeculationStats& stats, const Exactness& target) {
   if (!stats.enabled || keeps_text(stats.rule)) return target;
   return {.kind = Exactness::Kind::kDistributional,

@@ -76,9 +76,6 @@ std::span<const Field<ChatOptions>> chat_fields();
 std::span<const Field<CompletionRequest>> output_fields();
 std::span<const Field<CompletionRequest>> speculation_fields();
 
-// "coupled", "rejection", "block", by AcceptanceRule.
-std::span<const std::string_view> acceptance_rule_names();
-
 // What holds of a text that was made as `stats` say, of a target of which `target` holds. Whatever
 // the backend can, the rules that draw keep the distribution, not the text. The coverage, which is
 // the probe's, stays.

@@ -7,7 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "api/completion_json.h"
 #include "api/completion_params.h"
 #include "base/list_of.h"
 #include "base/number_from.h"
@@ -186,7 +185,7 @@ Json speculative_json(const CompletionRequest& r) {
     drafters.push_back(to_string(DrafterPlan{.chains = {chain}}));
   }
   return {{"drafters", std::move(drafters)},
-          {"rule", api::rule_name(r.rule)},
+          {"rule", traits_of(r.rule).name},
           {"width", r.width == kAutoWidth ? Json("auto") : Json(r.width)},
           {"branches", leaves(r)},
           {"split_p", as_written(r.draft.split_p)},

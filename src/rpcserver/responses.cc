@@ -96,7 +96,7 @@ Json final_response(const FinalParts& parts, const CompletionResult& result) {
       {"stopping_word", c.stop},
       {"tokens_cached", std::min(n_cached, result.prompt.n_ctx)},
       {"timings", timings_json(c.timings, n_predicted)},
-      {"speculation", api::completion_json(c, result.exactness, result.kernels)["speculation"]},
+      {"speculation", api::speculation_json(c.speculation, result.exactness)},
       {"status", failed ? 500 : 200}};
   if (failed) response["error"] = c.error.message();
   if (options.n_probs() > 0)

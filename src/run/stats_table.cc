@@ -1,8 +1,8 @@
 #include "run/stats_table.h"
 
-#include "api/completion_json.h"
 #include "base/numbers.h"
 #include "base/wrap.h"
+#include "engine/acceptance_rule.h"
 #include "request/completion_request.h"
 
 namespace outrider {
@@ -39,7 +39,7 @@ std::string speculation_row(const SpeculationStats& s, std::int32_t width) {
   if (s.enabled) {
     for (const DrafterStats& drafter : s.drafters)
       text += (text.empty() ? "" : ", ") + drafter.name;
-    text += ", rule " + std::string(api::rule_name(s.rule)) + ", width " +
+    text += ", rule " + std::string(traits_of(s.rule).name) + ", width " +
             (width == kAutoWidth ? "auto" : std::to_string(width));
   } else {
     text = "off";

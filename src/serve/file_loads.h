@@ -33,7 +33,7 @@ class FileLoads {
   // See Runtime::detach. `file`: its drafter and tier are right.
   Status detach(const DrafterFile& file);
 
-  // Whether something is to be opened, the oldest request first.
+  // Whether something is to be opened, the oldest load request first.
   bool has_next() const { return next().has_value(); }
   // REQUIRES: has_next()
   LoadTask::Opening begin_next();

@@ -40,7 +40,7 @@ struct Job {
   double prompt_progress = 0.0;
   std::vector<SaidToken> fresh;  // not handed out yet
   Clock::time_point polled_at;   // last; at first when it was added
-  int polls = 0;                 // calls of poll() that are waiting
+  int polls = 0;                 // calls of poll() and wait_any() that are waiting
   Guesses guesses;               // with the last of them
 
   // Made with the job, so that ending it needs no memory; `finished` when it is complete.
@@ -48,6 +48,9 @@ struct Job {
   bool finished = false;
   Clock::time_point finished_at;
   std::condition_variable changed;  // fresh or finished
+
+  // For whoever polls.
+  bool has_news() const { return finished || !fresh.empty(); }
 
   // It has a slot now, or ends without one.
   void note_end_of_wait() {

@@ -52,7 +52,7 @@ void Jobs::add(const JobPtr& job) {
 Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock& lock) {
   const JobPtr job = find(id);
   if (job == nullptr) return unknown(id);
-  const auto ready = [&job] { return job->finished || !job->fresh.empty(); };
+  const auto ready = [&job] { return job->has_news(); };
   if (wait_ms > 0 && !ready()) {
     ++polls_;
     ++job->polls;
@@ -70,6 +70,26 @@ Result<PolledCompletion> Jobs::poll(CompletionId id, std::int64_t wait_ms, Lock&
   polled.result = job->result;
   known_.erase(id);
   return polled;
+}
+
+void Jobs::wait_any(std::span<const CompletionId> ids, std::int64_t wait_ms, Lock& lock) {
+  std::vector<JobPtr> jobs;
+  for (const CompletionId id : ids) {
+    jobs.push_back(find(id));
+    if (jobs.back() == nullptr) return;
+  }
+  const auto ready = [&jobs] {
+    return std::any_of(jobs.begin(), jobs.end(), [](const JobPtr& job) { return job->has_news(); });
+  };
+  if (wait_ms <= 0 || ready()) return;
+  ++polls_;
+  for (const JobPtr& job : jobs) ++job->polls;
+  any_changed_.wait_for(lock, RuntimeShared::wait_time(wait_ms), ready);
+  for (const JobPtr& job : jobs) {
+    --job->polls;
+    job->polled_at = Job::Clock::now();
+  }
+  if (--polls_ == 0) no_poll_.notify_all();
 }
 
 // Of an id that other runtimes may have given it cannot be told whose it was.
@@ -129,6 +149,7 @@ void Jobs::give_out(Job& job, std::vector<SaidToken> tokens) {
   job.fresh.insert(job.fresh.end(), std::make_move_iterator(tokens.begin()),
                    std::make_move_iterator(tokens.end()));
   job.changed.notify_all();
+  any_changed_.notify_all();
 }
 
 void Jobs::post(const Job& job, const std::vector<SaidToken>& tokens) {
@@ -161,6 +182,7 @@ void Jobs::finish(Job& job) {
   count(job.result->completion);
   shared_.deadline_set.notify_all();  // of when it is forgotten
   job.changed.notify_all();
+  any_changed_.notify_all();
   post(job, {});
 }
 

@@ -7,10 +7,10 @@
 // Invariants: a waiting or running job is known and has a station; a finished one has none; at most
 // `slots` run on a station; started - finished counters = waiting + running.
 //
-// Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), cancel(); a
-// thread for deadlines is in keep_time(); the decode threads call the rest, each for the jobs of
-// its station. Nothing throws for want of memory but add(), admit(), give_out(), end_all_of(), and
-// end() of a running job; of one job nothing has changed then.
+// Any thread; REQUIRES throughout: the runtime's mutex. Clients call add(), poll(), wait_any(),
+// cancel(); a thread for deadlines is in keep_time(); the decode threads call the rest, each for
+// the jobs of its station. Nothing throws for want of memory but add(), admit(), give_out(),
+// wait_any(), end_all_of(), and end() of a running job; of one job nothing has changed then.
 #pragma once
 
 #include <atomic>
@@ -19,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "serve/drafter_notes.h"
@@ -41,6 +42,8 @@ class Jobs {
   void add(const JobPtr& job);
   // See Runtime::poll. Waits without the mutex.
   Result<PolledCompletion> poll(CompletionId id, std::int64_t wait_ms, Lock& lock);
+  // See Runtime::wait_any. Waits without the mutex.
+  void wait_any(std::span<const CompletionId> ids, std::int64_t wait_ms, Lock& lock);
   // See Runtime::cancel.
   Status cancel(CompletionId id);
   // Null: unknown.
@@ -76,7 +79,7 @@ class Jobs {
 
   // At the runtime's end. The first as far as there is memory for it; the decode threads then give
   // out what was said so far. The second, when they are gone, for what is still open, and waits
-  // until no poll() waits any more.
+  // until no poll() or wait_any() waits any more.
   void end_running(EndedBy by);
   void end_everything(Lock& lock);
 
@@ -104,8 +107,9 @@ class Jobs {
   std::map<CompletionId, JobPtr> known_;
   const std::shared_ptr<std::atomic<CompletionId>> last_id_;  // not null
   RuntimeTotals totals_;
-  int polls_ = 0;                    // calls of poll() that are waiting
-  std::condition_variable no_poll_;  // polls_ is 0
+  int polls_ = 0;                        // calls of poll() and wait_any() that are waiting
+  std::condition_variable no_poll_;      // polls_ is 0
+  std::condition_variable any_changed_;  // some job's `changed`
 };
 
 }  // namespace outrider

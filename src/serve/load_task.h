@@ -1,5 +1,5 @@
-// LoadTask: the state of one load from a file, from the request to the end: the target, the draft
-// model, or a file of a drafter.
+// LoadTask: the state of one load from a file, from the load request to the end: the target, the
+// draft model, or a file of a drafter.
 //
 //                ask()              begin()              succeed()
 //     absent  ----------> waiting ----------> opening  --------------> ready     serving

@@ -1,5 +1,5 @@
 // LoadingThread: opens what clients want loaded, from the constructor to join(), one thing at a
-// time: the target, the draft model, then drafters' files, the oldest request first.
+// time: the target, the draft model, then drafters' files, the oldest load request first.
 //
 // It opens without the mutex and then, with it, hands what it has to ModelLoads or FileLoads, which
 // know whether it is still wanted. What these need no more it frees, without the mutex, too. Out of

@@ -245,6 +245,11 @@ Result<PolledCompletion> Runtime::poll(CompletionId id, std::int64_t wait_ms) {
   return impl_->jobs.poll(id, wait_ms, lock);
 }
 
+void Runtime::wait_any(std::span<const CompletionId> ids, std::int64_t wait_ms) {
+  Impl::Lock lock(impl_->shared.mutex);
+  impl_->jobs.wait_any(ids, wait_ms, lock);
+}
+
 Status Runtime::cancel(CompletionId id) {
   const Impl::Lock lock(impl_->shared.mutex);
   return impl_->jobs.cancel(id);

@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/status.h"
@@ -133,6 +134,10 @@ class Runtime {
   // What is new, waiting up to `wait_ms` (>= 0) until there is anything. After the result has been
   // handed out the id is unknown. Errors: kNotFound.
   Result<PolledCompletion> poll(CompletionId id, std::int64_t wait_ms);
+
+  // Waits up to `wait_ms` (>= 0) until one of these has something new or has ended, which poll()
+  // tells, or is unknown. For who waits for several.
+  void wait_any(std::span<const CompletionId> ids, std::int64_t wait_ms);
 
   // Ends the completion with what it has, within one step. No error when it has ended already.
   // Errors: kNotFound for an unknown id.

@@ -108,7 +108,7 @@ void Station::tell_unless_kept(const std::function<Status()>& keep) const {
 void Station::tell_of_experience(const Status& kept) {
   if (kept.ok() || told_of_experience_) return;
   told_of_experience_ = true;
-  tell_unless_kept([&kept] { return kept.with_context("what was learned of drafters"); });
+  tell_unless_kept([&kept] { return kept.with_context("the drafters' experience"); });
 }
 
 void Station::after_step() {

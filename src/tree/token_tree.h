@@ -54,7 +54,6 @@ class TokenTree {
     DrafterMask proposed_by = 0;  // 0 for the root only
     std::int32_t first_by = -1;   // the drafter that proposed it first; -1 for the root
     std::int32_t draw = -1;       // what its children were drawn from (dist/draws.h); -1: nothing
-    DrafterMask drawn_by = 0;     // who drew them
   };
 
   explicit TokenTree(Token root);
@@ -64,10 +63,9 @@ class TokenTree {
   // larger chance kept (bounded by the parent's). REQUIRES: 0 <= parent < size().
   NodeId add(NodeId parent, Token token, float chance, DrafterMask proposed_by);
 
-  // The children of `node` were drawn by `by`: see Node::draw.
-  void set_draw(NodeId node, std::int32_t draw, DrafterMask by = 0) {
+  // What the children of `node` were drawn from: see Node::draw.
+  void set_draw(NodeId node, std::int32_t draw) {
     nodes_[static_cast<std::size_t>(node)].draw = draw;
-    nodes_[static_cast<std::size_t>(node)].drawn_by = by;
   }
 
   // What was said of nodes when they were added, in that order: each add() is a claim of the first

@@ -1,5 +1,5 @@
 // Memory that runs out at each of the first 2,000 allocations of our own code: an error, no leak,
-// no abort.
+// no abort, and no other text afterwards.
 //
 // This program has an operator new of its own, which throws at the nth allocation after it was
 // armed: on the calling thread only, or on whichever thread comes to it. It also counts what is
@@ -193,6 +193,37 @@ void on_event(void* user, const char* text) {
   if (std::string_view(text) == R"({"event":"lost"})") ++heard.lost;
 }
 
+// The text in an answer; empty where there is none.
+std::string text_of(std::string_view answer) {
+  constexpr std::string_view kKey = R"("text":")";
+  const std::size_t at = answer.find(kKey);
+  if (at == std::string_view::npos) return "";
+  const std::size_t begin = at + kKey.size();
+  return std::string(answer.substr(begin, answer.find('"', begin) - begin));
+}
+
+// Whatever failed before, a prompt that begins like earlier ones gets the text that it gets when
+// nothing has failed, which the first call takes down; or an error, where no model was loaded.
+// Nothing fails in it.
+bool says_the_same(Instance* instance) {
+  static std::string expected;
+  const std::int64_t here = std::exchange(left_here, 0);
+  const std::int64_t anywhere = left_anywhere.exchange(0);
+  bool same = true;
+  {
+    char* const answer =
+        call(instance, R"({"jsonrpc":"2.0","id":1,"method":"completion.run","params":)"
+                       R"({"prompt":"abcabcd","max_tokens":12,"seed":1,"temp":1}})");
+    const std::string text = text_of(answer);
+    free_string(answer);
+    if (expected.empty()) expected = text;
+    same = !expected.empty() && (text.empty() || text == expected);
+  }
+  left_here = here;
+  left_anywhere.store(anywhere);
+  return same;
+}
+
 // Returns what is wrong, or null. `loader` must be fresh.
 const char* use_the_library(std::unique_ptr<FakeLoader> loader) {
   Heard heard;
@@ -209,6 +240,7 @@ const char* use_the_library(std::unique_ptr<FakeLoader> loader) {
     if (answer == nullptr || (answer[0] != '{' && answer[0] != '[')) wrong = request.c_str();
     free_string(answer);
   }
+  if (!says_the_same(instance)) wrong = "another text after a failure";
   set_at_work(nullptr);
   destroy(instance);
   return wrong;

@@ -10,9 +10,10 @@ import openai
 import pytest
 
 import served
+from sanitized import bound
 
 # The first answer of a busy machine may take long; no test asserts how long.
-TIMEOUT_S = 120
+TIMEOUT_S = bound(120)
 
 
 class Place:

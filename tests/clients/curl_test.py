@@ -6,11 +6,13 @@ import subprocess
 
 import pytest
 
+from sanitized import bound
+
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
 
 
 def curl(place, path, body, *options):
-    return ["curl", "--silent", "--show-error", "--no-buffer", "--max-time", "120", *options,
+    return ["curl", "--silent", "--show-error", "--no-buffer", "--max-time", str(bound(120)), *options,
             "-H", f"Authorization: Bearer {place.key}", "-H", "Content-Type: application/json",
             "-d", json.dumps(body), place.url + path]
 

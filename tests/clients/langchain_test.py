@@ -6,6 +6,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
+from sanitized import bound
+
 
 @tool
 def multiply(a: int, b: int) -> int:
@@ -16,7 +18,7 @@ def multiply(a: int, b: int) -> int:
 @pytest.fixture
 def model(place):
     return ChatOpenAI(base_url=place.v1, api_key=place.key, model=place.model, max_tokens=24, seed=1,
-                      temperature=0.5, timeout=120, max_retries=0, stream_usage=True)
+                      temperature=0.5, timeout=bound(120), max_retries=0, stream_usage=True)
 
 
 def test_it_chats_and_counts(model):

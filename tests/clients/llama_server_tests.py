@@ -10,7 +10,8 @@ llama_expected_failures.txt. A test that fails and is not listed there, or that 
 is listed, fails this run. With PYTEST ARGUMENTS (`-k NAME`) only what was run is compared.
 
 What it needs of Python's registry is installed with the other clients (installed.py), into
-BUILD/clients. Exit 0: all as expected; 77: it cannot be had here; else 1.
+build/clients. A command that was built with a sanitizer must have reported nothing (sanitized.py).
+Exit 0: all as expected; 77: it cannot be had here; else 1.
 """
 import os
 import shutil
@@ -20,8 +21,10 @@ import xml.etree.ElementTree as tree
 from pathlib import Path
 
 import installed
+import sanitized
 
 HERE = Path(__file__).resolve().parent
+CLIENTS = HERE.parents[1] / "build" / "clients"
 # Those that need no model that is not text, no hub, and no tool of llama-server's own.
 FILES = ["basic", "completion", "chat_completion", "tokenize", "template", "security",
          "speculative", "ignore_eos", "ctx_shift", "infill", "compat_oai_responses",
@@ -127,10 +130,11 @@ def main():
     arguments = sys.argv[2:]
     source_of(build)  # first: what follows would make a folder of any other word
     try:
-        python = installed.python_packages(build / "clients/python")
+        python = installed.python_packages(CLIENTS / "python")
     except installed.Unavailable as missing:
         print(f"llama.cpp's server tests were not run: {missing}", file=sys.stderr)
         sys.exit(77)
+    kind = sanitized.prepare(build / "outrider", build / "llama_server_tests/sanitizer")
     root, tests = prepare(build)
     report = root / "report.xml"
     environment = {**os.environ,
@@ -151,6 +155,8 @@ def main():
                        stderr=subprocess.STDOUT)
     results = outcomes(report)
     wrong = judge(results, whole=not arguments)
+    if kind and (reports := sanitized.tell(root / "sanitizer")):
+        wrong["sanitizer"] = f"reported {reports} times"
     write_report(results, wrong, root / "judged.xml")
     for name, what in wrong.items():
         print(f"{name} {what}; see {log}")

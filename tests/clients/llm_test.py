@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from sanitized import bound
+
 
 @pytest.fixture
 def llm(place, tmp_path):
@@ -20,7 +22,7 @@ def llm(place, tmp_path):
 
     def run(*arguments, text=None):
         done = subprocess.run([program, *arguments], env=environment, input=text, text=True,
-                              capture_output=True, check=False, timeout=120)
+                              capture_output=True, check=False, timeout=bound(120))
         assert done.returncode == 0, done.stderr
         return done.stdout
     return run

@@ -5,10 +5,12 @@ import time
 import openai
 import pytest
 
+from sanitized import bound
+
 # An answer that has no end: only who asked for it ends it.
 ENDLESS = {"messages": [{"role": "user", "content": "Tell me everything about foxes."}],
            "extra_body": {"ignore_eos": True, "shift_keep": 0}, "stream": True}
-PATIENCE_S = 60  # a bound, not a measure
+PATIENCE_S = bound(60)  # a bound, not a measure
 
 
 @pytest.mark.parametrize("field, options", [

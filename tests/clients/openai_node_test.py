@@ -5,13 +5,16 @@ import subprocess
 
 import pytest
 
+from sanitized import bound
+
 RESULT = re.compile(r"^(not )?ok \d+ - (.*)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def results(node_folder):
     done = subprocess.run(["node", "--test", "--test-reporter=tap", "openai.test.mjs"],
-                          cwd=node_folder, text=True, capture_output=True, check=False, timeout=240)
+                          cwd=node_folder, text=True, capture_output=True, check=False, 
+                          timeout=bound(240))
     # Tests stand in the file's block in some versions of node, and beside it in others.
     found = {name: not bad for bad, name in RESULT.findall(re.sub(r"^ +", "", done.stdout, flags=re.M))}
     return found, done.stdout + done.stderr

@@ -11,6 +11,7 @@ import urllib.parse
 import pytest
 
 import served
+from sanitized import bound
 
 KEY = "sk-which-nobody-may-see"
 DRAIN_S = 2
@@ -30,7 +31,7 @@ def server(tmp_path):
 def begin(server, **options):
     """A completion whose answer is not read yet."""
     address = urllib.parse.urlsplit(server.url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=120)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=bound(120))
     body = {"prompt": "Once upon a time", "stream": True, "ignore_eos": True, **options}
     connection.request("POST", "/v1/completions?api_key=" + KEY, json.dumps(body),
                        {"Authorization": "Bearer " + KEY, "Content-Type": "application/json"})
@@ -43,7 +44,7 @@ def test_sigterm_ends_a_running_answer_with_what_it_has(server):
     begun = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     rest = response.read().decode()
-    status = server.process.wait(60)
+    status = server.process.wait(bound(60))
     print(f"ended {time.monotonic() - begun:.2f} s after SIGTERM, with --drain {DRAIN_S}")
     assert first.startswith(b"data: ")
     assert rest.rstrip().endswith("data: [DONE]")
@@ -59,7 +60,7 @@ def test_the_key_is_neither_in_the_process_list_nor_in_the_log(server):
     assert "[DONE]" in answer
     command = pathlib.Path(f"/proc/{server.process.pid}/cmdline").read_bytes()
     assert b"--api-key" in command and KEY.encode() not in command
-    end = time.monotonic() + 60
+    end = time.monotonic() + bound(60)
     while not server.access_log.exists() or "/v1/completions" not in server.access_log.read_text():
         assert time.monotonic() < end
         time.sleep(0.05)

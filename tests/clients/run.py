@@ -9,7 +9,10 @@ Usage: run.py --binary BINARY --target T.gguf [--draft D.gguf] [--folder FOLDER]
 Installs the clients into FOLDER (pinned, once), starts the server on a free port, runs *_test.py and
 test_*.py of this folder, those of the documents and the page's, prints a table, and ends the server. Exit 0: all
 passed; 77: the clients cannot be had here, and why is said; else 1. With --install it only
-installs."""
+installs.
+
+A command that was built with a sanitizer gets more time (sanitized.py), and what it or its children
+report is a failure. The page is tested against it alone, not against the mock."""
 
 import argparse
 import os
@@ -20,6 +23,7 @@ import sys
 import xml.etree.ElementTree as tree
 
 import installed
+import sanitized
 import served
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,7 +33,7 @@ DOCUMENTS = HERE.parent / "docs"
 SKIPPED = 77
 NO_TESTS = 5  # pytest's status when -k chose none of a group
 OUTCOMES = ("passed", "failed", "skipped")
-SECONDS = 900  # a bound for a group of tests, not a measure: builds may run beside them
+SECONDS = 900  # a bound for a group of tests, not a measure (bound()): builds may run beside them
 # Of the page's tests those that need a real server's answers most, and no long ones.
 PAGE_TESTS = "streams_and_shows or guessed_tokens or same_seed or both_run or stop_ends_the_answer"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -61,14 +65,16 @@ class Run:
     def tests(self, group, folder, environment, *choice):
         report = self.folder / f"{group}.xml"
         report.unlink(missing_ok=True)
+        seconds = sanitized.bound(SECONDS)
         command = [self.python, "-m", "pytest", "-q", "--no-header", "--tb=short",
-                   "-p", "no:cacheprovider", f"--session-timeout={SECONDS}",
+                   "-p", "no:cacheprovider", f"--session-timeout={seconds}",
                    f"--junitxml={report}", *choice, *self.more, "."]
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **environment)
         try:
             # The session's limit ends it in order; this one is for a test that does not return.
             done = subprocess.run(command, env=environment, cwd=folder, check=False,
-                                  stdin=subprocess.DEVNULL, stdout=sys.stderr, timeout=SECONDS + 60)
+                                  stdin=subprocess.DEVNULL, stdout=sys.stderr, 
+                                  timeout=seconds + 60)
             self.failed |= done.returncode not in (0, NO_TESTS if self.more else 0)
         except subprocess.TimeoutExpired:
             print(f"run.py: the tests '{group}' did not end", file=sys.stderr)
@@ -77,6 +83,15 @@ class Run:
             for case in tree.parse(report).getroot().iter("testcase"):
                 case.set("classname", f"{group}.{case.get('classname')}")
                 self.cases.append(case)
+
+    def add_sanitizer(self, kind, n_reports):
+        """That it reported nothing, as one more test."""
+        case = tree.Element("testcase", classname="sanitizer.reports_test", time="0",
+                            name=f"the {kind} sanitizer reports nothing")
+        if n_reports > 0:
+            tree.SubElement(case, "failure", message=f"it reported {n_reports} times")
+            self.failed = True
+        self.cases.append(case)
 
     def table(self):
         rows = {}
@@ -120,7 +135,8 @@ def run_all(given, run):
                   "install chromium", file=sys.stderr)
             run.failed = run.failed or os.environ.get("CI") == "true"
             return
-        run.tests("page", PAGE, {"OUTRIDER_URL": ""})
+        if not os.environ.get("OUTRIDER_SANITIZER"):
+            run.tests("page", PAGE, {"OUTRIDER_URL": ""})
     # The page shows guesses, and the planner may find that none pay on this machine.
     with served.Served(given.binary, given.target, given.draft, "--width", "4") as server:
         run.tests("page, served", PAGE, {"OUTRIDER_URL": server.url}, "-k", PAGE_TESTS)
@@ -138,11 +154,15 @@ def main():
     if given.install:
         return 0
     run = Run(python, given.folder, more)
+    reports = given.folder / "sanitizer"
+    kind = sanitized.prepare(given.binary, reports)
     try:
         run_all(given, run)
     except served.ServerFailed as failure:
         print(f"run.py: {failure}", file=sys.stderr)
         run.failed = True
+    if kind:
+        run.add_sanitizer(kind, sanitized.tell(reports))
     run.table()
     if given.report:
         run.write(given.report)

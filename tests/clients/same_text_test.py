@@ -5,6 +5,8 @@ import urllib.request
 
 import pytest
 
+from sanitized import bound
+
 QUESTION = "Why is the sky blue?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
 TOKENS = 20
@@ -18,7 +20,7 @@ def ask(place):
         request = urllib.request.Request(
             place.url + path, json.dumps(body).encode(),
             {"Content-Type": "application/json", "Authorization": f"Bearer {place.key}"})
-        with urllib.request.urlopen(request, timeout=120) as reply:
+        with urllib.request.urlopen(request, timeout=bound(120)) as reply:
             return json.load(reply)
     return post
 

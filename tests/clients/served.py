@@ -13,8 +13,13 @@ import time
 import urllib.error
 import urllib.request
 
+from sanitized import bound
+
 LISTENING = re.compile(r"listening on (http://\S+)")
-START_S = 120  # a bound, not a measure: the first load of a model compares batches with single steps
+# Bounds, not measures. The first load of a model compares batches with single steps.
+START_S = 120
+END_S = 20
+LAST_WORDS = 4000  # of what it printed, in a message
 
 
 class ServerFailed(Exception):
@@ -24,6 +29,8 @@ class ServerFailed(Exception):
 class ServerProcess:
     """`with ServerProcess(command) as server:` is ready, and ended behind it. The command says where it
     listens, and has /health and /v1/models."""
+
+    ends_well = False  # whether it must exit with 0 behind a SIGTERM
 
     def __init__(self, command, key=None):
         self.key = key
@@ -37,31 +44,39 @@ class ServerProcess:
 
     def __enter__(self):
         try:
-            end = time.monotonic() + START_S
+            end = time.monotonic() + bound(START_S)
             self.url = self._wait(end, self._address)
             self._wait(end, self._ready)
             models = json.loads(self.get("/v1/models"))
             self.model = models["data"][0]["id"]
         except BaseException:
-            self.__exit__(None, None, None)
+            self._end()
             raise
         return self
 
     def __exit__(self, *failure):
+        status, printed = self._end()
+        if self.ends_well and status != 0 and failure[0] is None:
+            raise ServerFailed(f"the server exited with {status}: {printed[-LAST_WORDS:]}")
+
+    def _end(self):
+        """Its exit status, and what it printed."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout=20)
+                self.process.wait(timeout=bound(END_S))
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        printed = self.printed()
         self.log.close()
+        return self.process.returncode, printed
 
     def get(self, path):
         request = urllib.request.Request(self.url + path)
         if self.key:
             request.add_header("Authorization", f"Bearer {self.key}")
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=bound(60)) as reply:
             return reply.read().decode()
 
     def printed(self):
@@ -89,7 +104,8 @@ class ServerProcess:
             if self.process.poll() is not None:
                 raise ServerFailed(f"the server ended ({self.process.returncode}): {self.printed()}")
             if time.monotonic() > end:
-                raise ServerFailed(f"the server was not ready after {START_S} s: {self.printed()}")
+                raise ServerFailed(f"the server was not ready after {bound(START_S):.0f} s: "
+                                   f"{self.printed()}")
             time.sleep(0.05)
 
 
@@ -97,6 +113,7 @@ class Served(ServerProcess):
     """`with Served(binary, target, draft, "--slots", "2") as server:`"""
 
     n_ctx = 2048  # tokens of context
+    ends_well = True
 
     def __init__(self, binary, target, draft=None, *options, key=None):
         command = [str(binary), "serve", "-m", str(target), "--port", "0",

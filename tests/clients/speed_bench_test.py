@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import served
+from sanitized import bound
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROWS = [
@@ -35,7 +36,7 @@ def speed_bench(place, tmp_path):
 
     def run(script, *arguments):
         done = subprocess.run([sys.executable, folder / script, *arguments], env=environment, text=True,
-                              capture_output=True, check=False, timeout=240)
+                              capture_output=True, check=False, timeout=bound(240))
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
     return run

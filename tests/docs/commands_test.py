@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import tomllib
 import urllib.error
@@ -25,12 +26,15 @@ import blocks
 import repeats
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "clients"))
+from sanitized import bound  # noqa: E402
+
 USERS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Measurements are repeated with what they name, which is not there; bugs are llama.cpp's.
 NOT_FOR_USERS = {"bugs.md", "decisions.md",
                  *(file.name for file in USERS if file.name.startswith("benchmarks"))}
 DOCUMENTS = [file for file in USERS if file.name not in NOT_FOR_USERS]
-SECONDS = 300  # a bound for a block, not a measure
+SECONDS = bound(300)  # a bound for a block, not a measure
 
 # Options of other programs, which documents name in passing.
 OTHERS = {
@@ -106,15 +110,16 @@ class Place:
 
     def healthy(self):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=60):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health",
+                                        timeout=bound(60)):
                 return True
         return False
 
     def end(self):
         if self.server is not None:
             self.server.send_signal(signal.SIGTERM)
-            self.server.wait(60)
-            self.server = None
+            status, self.server = self.server.wait(bound(60)), None
+            assert status == 0, (self.folder / "server.log").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +132,9 @@ def places(tmp_path_factory, binary):
         return made[document]
 
     yield place_of
-    for place in made.values():
-        place.end()
+    with contextlib.ExitStack() as ends:  # all of them, whatever becomes of one
+        for place in made.values():
+            ends.callback(place.end)
 
 
 SCRIPTS = [block for file in DOCUMENTS for block in blocks.blocks_of(file)
@@ -149,6 +155,8 @@ PROGRAMS = [block for file in DOCUMENTS for block in blocks.blocks_of(file)
             if block.language == "c" and "int main" in block.text]
 
 
+@pytest.mark.skipif(bool(os.environ.get("OUTRIDER_SANITIZER")),
+                    reason="a sanitized library needs a program that is sanitized, too")
 @pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.name)
 def test_a_documents_c_program_answers(block, places, binary):
     place = places(block.file)
@@ -182,7 +190,7 @@ def options_of(binary):
     """Every option that the help of some command of ours lists."""
     def help_of(*command):
         return subprocess.run([*command, "--help"], capture_output=True, text=True, check=False,
-                              env=without_names_of_ours(), timeout=60).stdout
+                              env=without_names_of_ours(), timeout=bound(60)).stdout
     top = help_of(binary)
     commands = re.findall(r"^  ([a-z][a-z-]+) {2,}", top, re.MULTILINE)
     assert "run" in commands and "serve" in commands, top
@@ -231,7 +239,7 @@ def test_there_is_a_config_file():
 
 def test_the_version_is_the_same_everywhere(binary):
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True,
-                          env=without_names_of_ours(), timeout=60).stdout
+                          env=without_names_of_ours(), timeout=bound(60)).stdout
     version = re.search(r"\d+\.\d+\.\d+", said)[0]
     assert f"\n## {version} - " in (ROOT / "CHANGELOG.md").read_text()
     for name in ("package.json", "package-lock.json"):

@@ -39,7 +39,7 @@ TEST_F(NoKernels, NothingIsTakenForThem) {
 }
 
 TEST_F(NoKernels, InspectSaysWhy) {
-  const Result<lab::Inspection> inspection = lab::inspect({.path = path_}, std::nullopt, {});
+  const Result<lab::Inspection> inspection = lab::inspect({.path = path_}, {});
   ASSERT_TRUE(inspection.ok()) << inspection.status().message();
   EXPECT_FALSE(inspection->target.kernels.own);
   EXPECT_EQ(inspection->target.kernels.reason, kWhy);

@@ -116,6 +116,72 @@ class GrowingTest(PageCase):
                 self.assertLess(short, 1000, "nodes for 100 tokens")
                 self.assertLessEqual(long, 2 * short)
 
+    def test_a_huge_paragraph_takes_no_more_for_a_token_than_a_long_one(self):
+        looked, longest, together, count = self.evaluate("""
+            let looked = 0;
+            const {exec} = RegExp.prototype;
+            RegExp.prototype.exec = function (text) { ++looked; return exec.call(this, text); };
+            const growing = new Growing();
+            const grow = (piece, length) => {
+              looked = 0;
+              for (let at = 0; at < length; at += piece.length) growing.add(piece);
+              return looked;
+            };
+            const counts = [];
+            for (const length of [20_000, 200_000]) {
+              const more = length - growing.source.length - 8_000;
+              growing.source += '**some** words '.repeat(more / 15);
+              growing.spans.push(['target', growing.source.length - growing.spans.reduce((n, [, m]) => n + m, 0)]);
+              growing.view.update(growing.source, colouredPainter(growing.spans));
+              counts.push(grow('**some** words ', 8_000));
+            }
+            // What is laid out together.
+            const together = [...growing.node.querySelectorAll('.part')].map((part) => part.textContent.length);
+            // Of one word that does not end, in a paragraph and in code.
+            const lengths = [];
+            for (const begin of ['', '```\\n']) {
+              const one = new Growing();
+              one.add(begin);
+              for (let i = 0; i < 4000; ++i) one.view.update(one.source += 'letters', plainPainter);
+              const texts = document.createTreeWalker(one.node, NodeFilter.SHOW_TEXT);
+              while (texts.nextNode()) lengths.push(texts.currentNode.length);
+            }
+            return [counts, Math.max(...lengths), Math.max(...together), together.length];
+        """)
+        self.assertLess(looked[1], 2 * looked[0])
+        self.assertGreater(count, 20)
+        self.assertLessEqual(together, 8000)
+        self.assertLess(longest, 2000, "characters of a node, which the browser shapes together")
+
+    def test_a_huge_paragraph_that_grew_is_shown_as_the_whole_is(self):
+        result = self.evaluate("""
+            const pieces = ['lorem ipsum '.repeat(90), '\\u6587\\u5B57\\u3002'.repeat(300), 'x'.repeat(2500), '**', '*',
+              '`', '_', '$', '[', '](https://a.b)', '(', '\\\\(', '\\\\)', '  \\n', '\\n', ' ', '~~',
+              ' '.repeat(500), '\\u{1F600}'.repeat(700), 'alpha beta '];
+            let seed = argument;
+            const next = (n) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+            const words = (text) => text.match(/lorem|alpha|\\u6587/g)?.length ?? 0;
+            for (let round = 0; round < 40; ++round) {
+              let source = 'a ';
+              const grown = document.createElement('div');
+              const view = new MarkdownView(grown);
+              for (let i = 10 + next(60); i >= 0; --i) {
+                const piece = pieces[next(pieces.length)];
+                const cut = next(piece.length);  // in two updates
+                for (const part of [piece.slice(0, cut), piece.slice(cut)]) {
+                  view.update(source += part, plainPainter);
+                }
+                const whole = document.createElement('div');
+                new MarkdownView(whole).update(source, plainPainter);
+                if (whole.innerHTML !== grown.innerHTML || words(whole.textContent) !== words(source)) {
+                  return {source, whole: whole.innerHTML, grown: grown.innerHTML};
+                }
+              }
+            }
+            return null;
+        """, 20_261_128)
+        self.assertIsNone(result)
+
     def test_a_text_that_grew_is_shown_as_the_whole_is(self):
         """Random pieces, such as models write: each step is compared with the text shown anew."""
         result = self.evaluate("""

@@ -55,6 +55,35 @@ class ImportTest(PageCase):
         self.give_file(json.dumps([{"conv": CONV, "messages": TREE}]))
         self.check_the_sea()
 
+    def test_its_branches_become_versions(self):
+        self.open()
+        # What was shown, a changed question with what is behind it, and an answer that failed.
+        tree = [*TREE[:4], node("q2", "user", "Sure?", "a1"), node("b2", "assistant", "Quite.", "q2"),
+                node("q3", "user", "Really?", "a1"), node("b3", "assistant", "Yes.", "q3"),
+                node("b4", "assistant", "", "q3"), node("o", "user", "Otherwise", "r"),
+                node("p", "assistant", "Another answer.", "o")]
+        self.give_file(jsonl(CONV, tree), "chat.jsonl")
+        self.ended()
+        texts = lambda: self.page.locator(".bubble, .assistant .markdown").all_inner_texts()[1:]
+        versions = self.page.locator(".versions")
+        self.assertEqual((texts(), versions.all_inner_texts()), (["Salty."], ["1/2", "2/2"]))
+        self.page.get_by_label("Earlier version").last.click()
+        self.assertEqual((texts(), versions.all_inner_texts()),
+                         (["Wet.", "Really?", "Yes."], ["1/2", "1/2", "2/2"]))
+        self.page.get_by_label("Earlier version").last.click()
+        self.assertEqual(texts(), ["Wet.", "Sure?", "Quite."])
+        self.page.get_by_label("Later version").first.click()
+        self.assertEqual(self.page.locator(".bubble, .assistant .markdown").all_inner_texts(),
+                         ["Otherwise", "Another answer."])
+
+    def test_messages_of_its_that_lead_in_a_circle_end(self):
+        self.open()
+        tree = [node("a", "user", "one", "b"), node("b", "assistant", "two", "a"),
+                node("c", "assistant", "three", "a"), node("a", "user", "one again", "c")]
+        self.give_file(jsonl({**CONV, "currNode": "b"}, tree), "chat.jsonl")
+        self.ended()
+        self.assertEqual(self.names(), ["Of the sea"])
+
     def test_its_system_prompt_becomes_the_conversations(self):
         self.open()
         tree = [TREE[0], node("s", "system", "Be brief.", "r"), node("q", "user", "Hi", "s"),
@@ -91,10 +120,11 @@ class ImportTest(PageCase):
 
 class MessageFilesTest(PageCase):
     def drop(self, *files):
+        """Each (name, bytes or how many zeros, type)."""
         self.page.evaluate("""(files) => {
             const dataTransfer = new DataTransfer();
-            for (const [name, bytes] of files) {
-              dataTransfer.items.add(new File([new Uint8Array(bytes)], name));
+            for (const [name, bytes, type] of files) {
+              dataTransfer.items.add(new File([new Uint8Array(bytes)], name, {type}));
             }
             const at = document.querySelector('.messages');
             for (const type of ['dragover', 'drop']) {
@@ -102,7 +132,8 @@ class MessageFilesTest(PageCase):
               at.dispatchEvent(event);
               window.taken = event.defaultPrevented;
             }
-        }""", [[name, list(data)] for name, data in files])
+        }""", [[name, data if isinstance(data, int) else list(data), *(types or [""])]
+                     for name, data, *types in files])
 
     def test_a_file_that_is_dropped_becomes_a_block_of_the_message(self):
         self.open()
@@ -118,3 +149,11 @@ class MessageFilesTest(PageCase):
         self.page.wait_for_selector(".toast:has-text('a.png cannot be added: it is no text')")
         self.assertEqual(self.page.input_value("#prompt"), "")
         self.assertTrue(self.page.evaluate("window.taken"))
+
+    def test_a_picture_is_refused_as_one_whatever_its_size(self):
+        self.open()
+        self.drop(("photo.png", (1 << 20) + 1, "image/png"))
+        self.page.wait_for_selector(
+            ".toast:has-text('photo.png cannot be added: it is a picture, and messages are text')")
+        self.drop(("drawing.svg", b"<svg></svg>", "image/svg+xml"))
+        self.until(lambda: "<svg></svg>" in self.page.input_value("#prompt"), "the drawing's text")

@@ -81,6 +81,27 @@ class DraftTest(PageCase):
         self.assertEqual(self.page.input_value("#prompt"), "", "what was sent is no draft")
 
 
+    def test_what_is_typed_before_the_scripts_are_here_stays(self):
+        self.open()
+        held = []
+        self.page.route("**/app.js", lambda route: held.append(route))
+        self.page.goto(self.url, wait_until="commit")
+        self.page.fill("#prompt", "typed early")
+        self.until(lambda: held, "the script is asked for")
+        held[0].continue_()
+        self.page.wait_for_selector(".welcome")
+        self.page.wait_for_selector("#model-state.ready")
+        self.assertEqual(self.page.input_value("#prompt"), "typed early")
+        self.page.unroute("**/app.js")
+        self.page.reload()
+        self.page.wait_for_selector(".welcome")
+        self.assertEqual(self.page.input_value("#prompt"), "typed early")
+        self.ask("sent")
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.assertEqual(self.page.input_value("#prompt"), "")
+
+
 class FocusTest(PageCase):
     def press_in_list(self, label):
         """By keyboard: an item's buttons are there once the focus is in it."""
@@ -164,6 +185,27 @@ class ListTest(PageCase):
         self.page.fill("#search", "")
         self.assertEqual(names.count(), 12)
 
+    def test_the_conversation_that_is_shown_is_in_sight_in_a_long_list(self):
+        self.open()
+        many = [{"created": i + 1, "updated": i + 1, "messages": [{"role": "user", "content": f"question {i}"},
+                 {"role": "assistant", "content": "answer"}]} for i in range(60)]
+        self.page.set_input_files("#import-file", {
+            "name": "many.json", "mimeType": "application/json", "buffer": json.dumps(many).encode()})
+        self.page.wait_for_selector(".toast")
+        self.page.locator(".conversation-list .name").nth(50).click()
+        seen = """() => {
+            const {top, bottom} = document.querySelector('.conversation-list .current').getBoundingClientRect();
+            const list = document.querySelector('#sidebar nav').getBoundingClientRect();
+            return top >= list.top - 1 && bottom <= list.bottom + 1;
+        }"""
+        self.assertTrue(self.page.evaluate(seen))
+        self.ask("one more")  # which puts it at the top
+        self.assertTrue(self.page.evaluate(seen))
+        self.page.locator(".conversation-list .name").nth(50).click()
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.assertTrue(self.page.evaluate(seen))
+
 
 class NarrowListTest(PageCase):
     viewport = {"width": 375, "height": 700}
@@ -177,3 +219,12 @@ class NarrowListTest(PageCase):
         self.assertFalse(self.page.evaluate("document.querySelector('#main').inert"))
         self.assertEqual(self.page.evaluate("document.activeElement.id"), "toggle-sidebar")
         self.assertEqual(self.page.get_by_role("heading", level=1).count(), 1)
+
+    def test_a_notice_lies_over_neither_the_search_nor_the_first_conversations(self):
+        self.open()
+        self.ask("first")
+        self.page.click("#toggle-sidebar")
+        self.page.get_by_label("Delete first").click()
+        notice = self.page.locator(".toast").bounding_box()
+        nav = self.page.locator("#sidebar nav").bounding_box()
+        self.assertGreater(notice["y"], nav["y"] + nav["height"] / 2)

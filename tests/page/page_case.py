@@ -2,12 +2,16 @@
 
 import functools
 import os
+import pathlib
 import shutil
+import sys
 import unittest
 
 from playwright.sync_api import sync_playwright
 
-from mock_server import Server
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "clients"))
+from mock_server import Server  # noqa: E402
+from sanitized import bound  # noqa: E402
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -42,7 +46,7 @@ class PageCase(unittest.TestCase):
     """One browser for all tests of a class, a new profile and a new mock for each."""
     viewport = {"width": 1280, "height": 800}
     real_tokens = 40  # of an answer of a real server, at most
-    timeout_ms = 60_000  # a bound, not a measure: builds may run beside the tests
+    timeout_ms = int(bound(60_000))  # a bound, not a measure: builds may run beside the tests
     arguments = ()  # of the browser, beside those that all tests need
 
     @classmethod
@@ -57,7 +61,7 @@ class PageCase(unittest.TestCase):
         self.server = None if Settings.url else Server().start()
         self.mock = self.server and self.server.mock
         self.context = self.browser.new_context(viewport=self.viewport, accept_downloads=True)
-        self.context.set_default_timeout(self.timeout_ms if not Settings.url else 120_000)
+        self.context.set_default_timeout(self.timeout_ms if not Settings.url else bound(120_000))
         self.problems = []
         self.bodies = []
         self.page = self.new_tab()

@@ -243,6 +243,24 @@ class PanelsTest(PageCase):
         self.page.reload()
         self.assertEqual(self.page.evaluate("document.documentElement.dataset.theme"), "dark")
 
+    def test_what_is_on_is_seen_where_the_system_sets_the_colours(self):
+        self.page.emulate_media(forced_colors="active")
+        self.open()
+        self.ask("Explain")
+        ground = lambda selector: self.page.evaluate(
+            "(selector) => getComputedStyle(document.querySelector(selector)).backgroundColor", selector)
+        on = ground("#colours .switch-track")
+        self.page.click("#colours")
+        self.until(lambda: ground("#colours .switch-track") != on, "another ground when it is off")
+        self.assertEqual(ground("#view-chat"), on)
+        self.assertNotEqual(ground("#view-compare"), on)
+        self.page.click("#colours")
+        self.assertNotEqual(ground(".shares-bar span:first-child"), ground(".shares-bar span:last-child"))
+        self.assertIn("underline", self.page.evaluate(
+            "getComputedStyle(document.querySelector('.guess')).textDecorationLine"))
+        self.assertEqual(self.page.evaluate(
+            "getComputedStyle(document.querySelector('.conversation-list .current')).outlineStyle"), "solid")
+
     def test_everything_that_acts_has_a_name_and_shows_its_focus(self):
         self.open()
         self.ask("hello")

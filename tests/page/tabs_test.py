@@ -166,3 +166,56 @@ class TabsTest(PageCase):
         self.until(lambda: self.questions() == ["changed"], "the changed question")
         self.ended()
         self.assertEqual(self.kept(), {"first (copy)": ["changed"], "first": ["first", "second"]})
+
+    @needs_mock
+    def test_a_version_that_one_makes_while_the_other_is_in_use_stays(self):
+        one, other = self.two_tabs()
+        self.page.locator(".user").hover()
+        self.page.get_by_label("Edit and send again").click()
+        self.page.fill(".edit", "changed")
+        self.in_tab(one)
+        self.page.get_by_label("Answer again").click()  # the mock says the same again
+        self.page.wait_for_selector(".versions")
+        self.ended()
+        self.in_tab(other)
+        self.until(lambda: len(self.names()) == 2, "the other tab has heard of it")
+        self.in_tab(self.new_tab())
+        self.open()
+        self.page.wait_for_selector(".assistant")
+        self.assertEqual(self.page.locator(".versions").inner_text(), "2/2")
+
+    @needs_mock
+    def test_a_tab_that_is_opened_while_an_answer_is_written_has_the_conversation_once(self):
+        self.mock.hold_at = 20
+        self.open()
+        self.send("first")
+        self.until(lambda: len(self.text(".assistant .markdown")) > 5, "some text")
+        one = self.page
+        self.in_tab(self.new_tab())
+        self.open()
+        self.page.wait_for_selector(".assistant")
+        self.mock.go.set()
+        self.until(lambda: "section 2." in self.text(".assistant"), "the whole answer")
+        self.assertEqual(self.names(), ["first"])
+        self.in_tab(one)
+        self.on_item("Delete first")
+        self.in_tab(self.context.pages[1])
+        self.until(lambda: self.names() == [], "it is deleted here, too")
+
+    def test_a_setting_that_one_changes_is_not_undone_by_the_other(self):
+        one, other = self.two_tabs()
+        self.page.click("#open-settings")
+        self.page.fill("#setting-temperature", "0.3")
+        self.page.click("#colours")
+        self.in_tab(one)
+        self.until(lambda: self.page.get_attribute("#colours", "aria-checked") == "false", "the colours' switch")
+        self.assertEqual(self.page.locator(".guess").count(), 0)
+        self.page.click("#open-settings")
+        self.page.fill("#setting-top_k", "7")
+        self.ask("second")
+        self.assertEqual((self.bodies[-1]["temperature"], self.bodies[-1]["top_k"]), (0.3, 7))
+        self.in_tab(other)
+        self.page.reload()
+        self.page.click("#open-settings")
+        self.assertEqual([self.page.input_value(f"#setting-{name}") for name in ("temperature", "top_k")],
+                         ["0.3", "7"])

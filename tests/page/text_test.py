@@ -239,6 +239,22 @@ class MarkdownTest(PageCase):
         }""")
         self.assertEqual(empty, [])
 
+    def test_blanks_without_end_are_read_at_once(self):
+        # A heading with a thousand of them stopped the page, by the cube of their number.
+        self.open()
+        shown = self.page.evaluate("""async () => {
+            const {MarkdownView} = await import('./markdown.js');
+            const {plainPainter} = await import('./painter.js');
+            const blanks = ' '.repeat(20_000);
+            return [`# a${blanks}b`, `# a${blanks}##${blanks}`, '# a# ', '# #', '## a#', '```' + blanks + '`',
+                    `a${blanks}b`, `| a${blanks}|${blanks}b |`, `- a${blanks}b`].map((source) => {
+              const shown = document.createElement('div');
+              new MarkdownView(shown).update(source, plainPainter);
+              return shown.textContent.replace(/ +/g, ' ');
+            });
+        }""")
+        self.assertEqual(shown, ["a b", "a", "a#", "", "a#", "``` `", "a b", "| a | b |", "a b"])
+
 
 class AnswerTest(PageCase):
     @needs_mock

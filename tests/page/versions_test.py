@@ -1,5 +1,7 @@
 """What is answered again or asked otherwise: the text that was there stays, as another version."""
 
+import json
+
 from page_case import PageCase, needs_mock
 
 FAILS = "**/v1/chat/completions"
@@ -59,6 +61,17 @@ class VersionsTest(PageCase):
         self.page.get_by_label("Later version").click()
         self.assertEqual(self.questions(), ["changed"])
 
+    def test_undo_shows_what_it_brings_back_where_another_conversation_is_shown(self):
+        self.open()
+        for question in ("first", "second"):
+            self.ask(question)
+        self.again(0)
+        self.until(lambda: self.count() == 2, "the new answer alone")
+        self.ended(0)
+        self.page.click("#new-conversation")
+        self.page.click("text=Undo")
+        self.assertEqual(self.questions(), ["first", "second"])
+
     @needs_mock
     def test_an_answer_that_is_stopped_before_it_begins_replaces_nothing(self):
         self.held("first", "second")
@@ -117,6 +130,108 @@ class VersionsTest(PageCase):
         self.page.get_by_label("Earlier version").click()
         self.page.get_by_label("Earlier version").click()
         self.assertEqual(self.page.locator(".versions").all_inner_texts(), ["1/3", "2/2"])
+
+
+class VersionFilesTest(PageCase):
+    def export(self):
+        with self.page.expect_download() as download:
+            self.page.click("#export-all")
+        path = download.value.path()
+        with open(path, encoding="utf-8") as file:
+            return path, json.load(file)
+
+    def give(self, value):
+        self.page.set_input_files("#import-file", {
+            "name": "chat.json", "mimeType": "application/json", "buffer": json.dumps(value).encode()})
+
+    def delete(self, name):
+        self.page.locator(".conversation-list li").first.hover()
+        self.page.get_by_label(f"Delete {name}").click()
+        self.page.wait_for_selector(".welcome")
+
+    def questions(self):
+        return self.page.locator(".user .bubble").all_inner_texts()
+
+    def two_versions(self):
+        """Of the first answer; behind the earlier one, the second question has two versions as well."""
+        self.open()
+        for question in ("first", "emoji"):
+            self.ask(question)
+        self.page.locator(".user").last.hover()
+        self.page.get_by_label("Edit and send again").last.click()
+        self.page.fill(".edit", "planets")
+        self.page.press(".edit", "Enter")
+        self.until(lambda: self.questions() == ["first", "planets"], "the changed question")
+        self.ended(1)
+        self.page.locator(".assistant").first.get_by_label("Answer again").click()
+        self.until(lambda: self.page.locator(".message").count() == 2, "the new answer alone")
+        self.ended(0)
+
+    def check_versions(self):
+        versions = self.page.locator(".versions")
+        self.assertEqual(versions.all_inner_texts(), ["2/2"])
+        self.page.get_by_label("Earlier version").click()
+        self.assertEqual(self.questions(), ["first", "planets"])
+        self.assertEqual(versions.all_inner_texts(), ["1/2", "2/2"])
+        self.assertGreater(self.page.locator(".assistant").last.locator(".guess").count(), 0)
+        self.page.get_by_label("Earlier version").last.click()
+        self.assertEqual(self.questions(), ["first", "emoji"])
+        self.page.get_by_label("Later version").last.click()
+        self.page.get_by_label("Later version").first.click()
+        self.assertEqual(self.questions(), ["first"])
+
+    def test_a_file_has_all_versions_and_gives_them_back(self):
+        self.two_versions()
+        path, (exported,) = self.export()
+        self.assertEqual([one["role"] for one in exported["messages"]], ["user", "assistant"],
+                         "those that are shown, for programs that know of no versions")
+        self.delete("first")
+        self.page.set_input_files("#import-file", path)
+        self.page.wait_for_selector(".assistant")
+        self.check_versions()
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.check_versions()
+        self.page.set_input_files("#import-file", path)
+        self.page.wait_for_selector(".toast:has-text('1 conversation of this file was here')")
+
+    def test_a_conversation_is_here_whichever_of_its_versions_is_shown(self):
+        self.two_versions()
+        path, (exported,) = self.export()
+        self.page.get_by_label("Earlier version").click()
+        self.page.set_input_files("#import-file", path)
+        self.page.wait_for_selector(".toast:has-text('1 conversation of this file was here')")
+        del exported["versions"]  # as exports were: what was shown, and that alone
+        self.page.get_by_label("Later version").first.click()
+        self.give([exported, exported])
+        self.page.wait_for_selector(".toast:has-text('2 conversations of this file were here')")
+        self.assertEqual(self.page.locator(".conversation-list .name").count(), 1)
+
+    def test_a_file_that_has_more_versions_than_are_here_is_imported(self):
+        self.two_versions()
+        path, (exported,) = self.export()
+        self.delete("first")
+        self.give({**exported, "versions": None})
+        self.page.wait_for_selector(".assistant")
+        self.assertEqual(self.page.locator(".versions").count(), 0)
+        self.page.set_input_files("#import-file", path)
+        self.page.wait_for_selector(".versions")
+        self.check_versions()
+
+    def test_versions_in_another_form_are_named_with_their_place(self):
+        self.open()
+        said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+        other = {"messages": [{"role": "assistant", "content": "b"}]}
+        form = "not in the form of this page"
+        for versions, wrong in (({"at": 0, "tails": [None]}, f"the versions of message 2 are {form}"),
+                                ({"at": 2, "tails": [other, other]}, form), ({"at": 1, "tails": [None, other]}, form),
+                                (5, form), ({"at": 0, "tails": [None, {}]}, "version 2 of message 2 has no"),
+                                ({"at": 0, "tails": [None, {"messages": []}]}, "begins with no message"),
+                                ({"at": 0, "tails": [None, {"messages": [{"role": "user"}, 5]}]},
+                                 "message 2 of version 2 of message 2 has no role")):
+            self.give({"messages": said, "versions": [None, versions]})
+            self.page.locator(".toast", has_text=wrong).last.wait_for()
+        self.assertEqual(self.page.locator(".conversation-list .name").count(), 0)
 
 
 class ContinueTest(PageCase):

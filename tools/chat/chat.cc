@@ -84,6 +84,7 @@ void ChatCommand::check() {
   }
   require_model(model_);
   check_request(request_, model_);
+  check_dynamic_file(*request_.app, request_.files);
 }
 
 // All that was given is loaded, also what is off at first: /set may switch it on.

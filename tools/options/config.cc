@@ -183,6 +183,13 @@ std::string long_name(const CLI::App& command, const std::string& argument) {
   return argument;
 }
 
+// Throws UsageError for what stands behind a "--" and would be taken for an option all the same.
+void check_word(const std::string& argument) {
+  if (argument.size() < 2 || argument[0] != '-') return;
+  throw UsageError("'" + argument + "' stands behind --, but begins with a dash",
+                   "a file of that name is ./" + argument);
+}
+
 // The command that the arguments name; the program where they name none.
 const CLI::App& named_command(const CLI::App& root, int argc, const char* const* argv) {
   const std::vector<const CLI::App*> commands = root.get_subcommands({});
@@ -243,12 +250,18 @@ std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
   bool is_value = false;
   std::vector<std::string> typed;  // of the command, without values
   bool is_behind = false;          // the command's name
+  bool only_words = false;         // behind a "--"
   const CLI::App& command = named_command(root, argc, argv);
   for (int i = 1; i < argc; ++i) {
     const std::string argument = is_value ? argv[i] : long_name(command, argv[i]);
     has_config = has_config || argument == "--config" || argument.rfind("--config=", 0) == 0;
     const bool empty_value = !is_value && argument.size() > 3 && argument.rfind("--", 0) == 0 &&
                              argument.find('=') + 1 == argument.size();
+    if (only_words) check_word(argument);
+    if (is_behind && !is_value && !only_words && argument == "--") {
+      only_words = true;
+      continue;
+    }
     if (is_behind && !is_value) typed.push_back(argument);
     is_behind = is_behind || (!is_value && argument == command.get_name());
     is_value = !is_value && takes_next(root, argument);

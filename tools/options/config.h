@@ -34,6 +34,8 @@ std::string config_text(const CLI::App& root);
 // --config from the environment in front when the command line has none, and "--name=" split in two
 // (CLI11 would take the next argument for its value), -hf and -hfd by their long names. What
 // follows an option of `root`'s commands that takes a value is that value, whatever it looks like.
+// A "--" behind the command goes, since what follows it are words. Throws UsageError for one that
+// CLI11 would take for an option.
 std::vector<std::string> arguments_to_parse(const CLI::App& root, int argc,
                                             const char* const* argv);
 

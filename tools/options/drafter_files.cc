@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "draft/drafter_table.h"
+#include "tools/options/needs.h"
 #include "tools/options/usage.h"
 
 namespace outrider::tools {
@@ -12,8 +13,8 @@ namespace {
 // The tier to which `run` writes, and what help says of it behind the drafter's name.
 constexpr std::string_view kGrowing = "dynamic";
 constexpr const char* kGrowingHelp =
-    ": what earlier texts held; starts empty when the file does not exist; 'run' adds its prompt "
-    "and answer";
+    ": what earlier texts held; 'run' adds its prompt and answer, and makes the file where there "
+    "is none";
 
 }  // namespace
 
@@ -47,6 +48,17 @@ void check_drafter_files(const std::vector<DrafterFile>& files, const DrafterPla
     if (plan.mentions(file.drafter)) continue;
     throw UsageError(file_option(file) + " is given, but --drafter is '" + drafter + "'",
                      "give --drafter " + file.drafter + ", too, or leave the file out");
+  }
+}
+
+void check_dynamic_file(const CLI::App& app, const std::vector<DrafterFile>& files) {
+  for (const DrafterFile& file : files) {
+    const std::string option = file_option(file);
+    std::error_code error;
+    if (file.tier != kGrowing || std::filesystem::exists(file.path, error)) continue;
+    if (!was_typed(app, option.substr(2))) continue;
+    throw UsageError(option + " is '" + file.path + "', but there is no such file",
+                     "only 'run' makes one; leave it out: the cache starts empty then");
   }
 }
 

@@ -23,6 +23,10 @@ std::string file_option(const DrafterFile& file);
 void check_drafter_files(const std::vector<DrafterFile>& files, const DrafterPlan& plan,
                          const std::string& drafter);
 
+// Of a command that writes none of them: throws UsageError where --ngram-dynamic was typed and
+// names a file that is not there, which would change nothing. `app`: that has the options.
+void check_dynamic_file(const CLI::App& app, const std::vector<DrafterFile>& files);
+
 // Those that the plan's drafters read, but a file for --ngram-dynamic that is not there yet: that
 // one is empty, and made when there is something to keep.
 std::vector<DrafterFile> files_to_read(const std::vector<DrafterFile>& files,

@@ -1,6 +1,7 @@
 #include "tools/options/model_options.h"
 
 #include "llama/download/hub_name.h"
+#include "llama/files/gguf_header.h"
 #include "llama/files/model_file.h"
 #include "llama/workers/rpc_worker.h"
 #include "tools/options/field_options.h"
@@ -141,10 +142,19 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 bool has_target(const ModelArguments& a) { return a.model || a.hf_repo; }
 bool has_draft(const ModelArguments& a) { return a.draft_model || a.hf_repo_draft; }
 
+void add_model_files(std::vector<std::string>& files, const std::string& path) {
+  const Result<std::vector<std::string>> all = llama::files_of_model(path);
+  if (all.ok()) {
+    files.insert(files.end(), all->begin(), all->end());
+  } else {  // loading it will say why
+    files.push_back(path);
+  }
+}
+
 std::vector<std::string> model_files(const ModelArguments& a) {
   std::vector<std::string> files = a.target.lora;
-  if (a.model) files.push_back(*a.model);
-  if (a.draft_model) files.push_back(*a.draft_model);
+  if (a.model) add_model_files(files, *a.model);
+  if (a.draft_model) add_model_files(files, *a.draft_model);
   return files;
 }
 

@@ -45,6 +45,9 @@ void add_exact_option(CLI::App& app, const std::string& heading, ModelArguments&
 bool has_target(const ModelArguments& arguments);
 bool has_draft(const ModelArguments& arguments);
 
+// Adds the file at `path`, and where it is the first of a split model all of its files.
+void add_model_files(std::vector<std::string>& files, const std::string& path);
+
 // Those of the target, the draft and the adapters that are given as files.
 std::vector<std::string> model_files(const ModelArguments& arguments);
 

@@ -7,6 +7,7 @@
 #include "base/field.h"
 #include "base/list_of.h"
 #include "base/number_from.h"
+#include "tools/options/field_words.h"
 #include "tools/options/usage.h"
 
 namespace outrider::tools {
@@ -34,7 +35,7 @@ std::string option_name(std::string_view field) {
 }
 
 std::string option_message(const Status& status) {
-  return status.message_with(option_name(status.field()));
+  return in_options(status.message_with(option_of(status.field())));
 }
 
 void require_ok(const Status& status) {

@@ -25,7 +25,7 @@ std::string spelled(const std::string& names);
 // The option of a field: "top_k" -> "--top-k"; an index goes: "stop[2]" -> "--stop".
 std::string option_name(std::string_view field);
 
-// What `status` says, with its field spelled as an option.
+// What `status` says, with fields spelled as options (tools/options/field_words.h).
 std::string option_message(const Status& status);
 
 // Throws a failure as wrong usage.

@@ -2,6 +2,7 @@
 
 #include "draft/drafter_table.h"
 #include "input/prompt_file.h"
+#include "llama/files/gguf_header.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
 #include "tools/options/field_options.h"
@@ -58,6 +59,14 @@ Status check_constraint_text(const SamplingOptions& o) {
   OUTRIDER_ASSIGN_OR_RETURN(const std::string grammar,
                             llama::grammar_from_json_schema(o.json_schema));
   return llama::check_gbnf(grammar).status();
+}
+
+// Whether that can be told before the target is opened, or downloaded.
+bool has_no_own_head(const ModelArguments& model) {
+  if (model.target.mtp == HeadChoice::kOff) return true;
+  if (!model.model) return false;
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(*model.model);
+  return header.ok() && header->n_prediction == 0;
 }
 
 std::string drafter_text(const CompletionRequest& request) {
@@ -117,6 +126,20 @@ std::string no_template_warning(const Target& target) {
   if (info.has_chat_template) return "";
   return "'" + info.path +
          "' carries no chat template: conversations are written in ChatML, which it may not know";
+}
+
+std::optional<DrafterPlan> asked_drafters(const RequestArguments& a, const ModelArguments& model) {
+  const CompletionRequest& r = a.request;
+  if (!r.speculative || r.width == 1) return std::nullopt;
+  DrafterPlan plan = chosen_drafters(a, model);
+  // Reading a header takes a moment, and only this option makes a difference between prediction
+  // layers and who guesses beside them.
+  if (r.drafters.empty() && a.app->count("--split-p") > 0 && has_no_own_head(model)) {
+    std::erase_if(plan.chains, [](const std::vector<std::string>& chain) {
+      return model_file_of(chain.front()) == ModelFile::kTarget;
+    });
+  }
+  return plan;
 }
 
 Status read_constraint(RequestArguments& a) {

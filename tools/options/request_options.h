@@ -51,6 +51,11 @@ std::string no_template_warning(const Target& target);
 // what is no grammar or schema that can be used. Errors: a file cannot be read.
 Status read_constraint(RequestArguments& arguments);
 
+// Who may be asked, as far as that is known after check_request(), for what needs them
+// (tools/options/needs.h). Not given: speculation was switched off.
+std::optional<DrafterPlan> asked_drafters(const RequestArguments& arguments,
+                                          const ModelArguments& model);
+
 // Whom the request asks: those named, or what auto stands for, without a draft model that was not
 // given and, once the `target` is open, without prediction layers that its file does not have.
 // Empty: nobody.

@@ -38,4 +38,9 @@ Status validate(const DraftShape& shape) {
   return check(shape_fields(), shape);
 }
 
+Status draft_one(Drafter& drafter, DraftRequest& request) {
+  OUTRIDER_RETURN_IF_ERROR(drafter.draft(std::span(&request, 1)));
+  return request.failure;
+}
+
 }  // namespace outrider

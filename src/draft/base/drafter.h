@@ -81,6 +81,8 @@ struct DraftRequest {
   TokenTree* tree = nullptr;  // in: the root, and what others proposed; out: with ours
   // Whose earlier texts may be looked at (draft/suffix/suffix_memory.h); empty: nobody's.
   std::string_view name_space = {};
+  // Out: why this sequence got no guesses, or no more of them, where that concerns it alone.
+  Status failure = {};
 };
 
 class Drafter {
@@ -109,8 +111,11 @@ class Drafter {
   // All guesses of a draft come out of its first pass: a further one takes no time.
   virtual bool guesses_at_once() const { return false; }
 
-  // Extends each request's tree. Finding nothing is fine. On error some trees may have been
-  // extended (what is there is usable); the engine goes on without the rest and says why.
+  // Extends each request's tree. Finding nothing is fine. What fails for one sequence is noted in
+  // its request (DraftRequest::failure), and the others get their guesses; an error that is
+  // returned concerns all. Either way some trees may have been extended (what is there is usable).
+  // After kResourceExhausted and kCancelled it may be asked again for the same texts; after
+  // another error the engine goes on without it and says why.
   virtual Status draft(std::span<DraftRequest> requests) = 0;
 
   // `text` is everything decided so far in `seq`, after a step; tokens up to the previous call's
@@ -173,5 +178,8 @@ class Drafter {
   // still guesses from (a file, ...). Empty: nothing.
   virtual std::string note(SeqId seq) const { return limit_reason(seq); }
 };
+
+// draft() for one sequence: its failure, whichever way it was said.
+Status draft_one(Drafter& drafter, DraftRequest& request);
 
 }  // namespace outrider

@@ -16,6 +16,13 @@ enum class GuessesFrom {
   kHidden,  // the target's hidden states in its run: the drafter is a head
 };
 
+// What of a request's DraftShape a drafter's guesses depend on.
+struct ShapeUse {
+  bool branches = false;
+  bool split_p = false;
+  bool stops = false;  // draft_p_min and draft_p_ratio
+};
+
 // The file that holds a drafter's model.
 enum class ModelFile { kNone, kDraft, kTarget };
 

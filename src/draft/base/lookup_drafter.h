@@ -109,6 +109,7 @@ struct LookupKind {
   GuessesFrom from = GuessesFrom::kText;
   Unasked unasked = Unasked::kNever;
   bool remembers = false;                 // it can keep finished texts (LookupDrafter::memory)
+  ShapeUse shape = {};                    // by default its guesses are chains
   std::optional<LookupFiles> files = {};  // not given: it takes none
   // May throw std::bad_alloc.
   std::unique_ptr<LookupDrafter> (*make)(const LookupSettings& settings) = nullptr;

@@ -110,9 +110,8 @@ std::int32_t BlockDrafter::n_guesses(const DraftRequest& request) const {
       std::min<std::int64_t>({request.max_nodes, caps.most_guesses, caps.n_batch - 1, room - 1}));
 }
 
-// Those for which the model can guess, with what is wrong with the others.
-std::vector<DraftRequest*> BlockDrafter::ready_ones(std::span<DraftRequest> requests,
-                                                    Status* failure) {
+// Those for which the model can guess; what is wrong with the others is noted in them.
+std::vector<DraftRequest*> BlockDrafter::ready_ones(std::span<DraftRequest> requests) {
   std::vector<DraftRequest*> ready;
   for (DraftRequest& request : requests) {
     assert(!request.text.empty());
@@ -125,14 +124,14 @@ std::vector<DraftRequest*> BlockDrafter::ready_ones(std::span<DraftRequest> requ
       continue;
     }
     state.limit_reason = status.message();
-    if (status.code() != StatusCode::kResourceExhausted) *failure = status;
+    // A full context is a limit (limit_reason) and no failure.
+    if (status.code() != StatusCode::kResourceExhausted) request.failure = status;
   }
   return ready;
 }
 
 Status BlockDrafter::draft(std::span<DraftRequest> requests) {
-  Status failure;
-  const std::vector<DraftRequest*> ready = ready_ones(requests, &failure);
+  const std::vector<DraftRequest*> ready = ready_ones(requests);
   OUTRIDER_RETURN_IF_ERROR(read(ready));
   for (std::size_t first = 0, end = 0; first < ready.size(); first = end) {
     std::int32_t n_tokens = 0;
@@ -143,7 +142,7 @@ Status BlockDrafter::draft(std::span<DraftRequest> requests) {
     }
     OUTRIDER_RETURN_IF_ERROR(guess(std::span(ready).subspan(first, end - first)));
   }
-  return failure;
+  return Status();
 }
 
 // All that is missing, in as many passes as it takes.

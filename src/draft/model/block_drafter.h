@@ -96,7 +96,7 @@ class BlockDrafter : public Drafter {
   std::int32_t n_guesses(const DraftRequest& request) const;
   Status read(std::span<DraftRequest* const> requests);
   Status guess(std::span<DraftRequest* const> requests);
-  std::vector<DraftRequest*> ready_ones(std::span<DraftRequest> requests, Status* failure);
+  std::vector<DraftRequest*> ready_ones(std::span<DraftRequest> requests);
 
   BlockModel& model_;
   std::int32_t n_vocab_;

@@ -48,14 +48,14 @@ class BlockDrafterTest : public ::testing::Test {
   Status draft(SeqId seq, const std::vector<Token>& text, TokenTree* tree,
                std::int32_t max_nodes = 4) {
     FakeSampler sampler(1.0f);
-    DraftRequest request[] = {{.seq = seq,
-                               .text = text,
-                               .seed = 7,
-                               .sampler = &sampler,
-                               .max_nodes = max_nodes,
-                               .mask = 1,
-                               .tree = tree}};
-    const Status status = drafter.draft(request);
+    DraftRequest request{.seq = seq,
+                         .text = text,
+                         .seed = 7,
+                         .sampler = &sampler,
+                         .max_nodes = max_nodes,
+                         .mask = 1,
+                         .tree = tree};
+    const Status status = draft_one(drafter, request);
     EXPECT_EQ(drafter.check_integrity(), "");
     return status;
   }

@@ -147,7 +147,7 @@ void Growth::place(const Candidate& candidate) {
   TokenTree& tree = *request_.tree;
   const NodeId node = tree.add(parent.node, candidate.token, candidate.claim, request_.mask);
   if (!parent.draw.tokens.empty()) {
-    tree.set_draw(parent.node, request_.draws->add(std::move(parent.draw)), request_.mask);
+    tree.set_draw(parent.node, request_.draws->add(std::move(parent.draw)));
     parent.draw = Draw();
   }
   Placed child;

@@ -149,7 +149,7 @@ void DraftGrowth::propose(Proposed& from, const DraftChoice& choice,
     claim = chance;
   }
   if (!draw.tokens.empty()) {
-    tree.set_draw(node, request_->draws->add(std::move(draw)), request_->mask);
+    tree.set_draw(node, request_->draws->add(std::move(draw)));
   }
   if (children.size() > 1) leaves_ += static_cast<std::int32_t>(children.size()) - 1;
   std::move(children.begin(), children.end(), std::back_inserter(nodes_));

@@ -154,11 +154,10 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
     if (wants_draft(request)) asked.push_back(request.seq);
   }
   OUTRIDER_RETURN_IF_ERROR(encode_rows(asked));
-  OUTRIDER_RETURN_IF_ERROR(settle_all(requests));
+  settle_all(requests);
   std::vector<Growing> growing;
-  Status failure;
   for (DraftRequest& request : requests) {
-    if (!wants_draft(request)) continue;
+    if (!wants_draft(request) || !request.failure.ok()) continue;
     const Status ready = synchronise(request);
     if (ready.code() == StatusCode::kCancelled) {
       for (const Growing& g : growing) forget_tentative(g.growth.request().seq);
@@ -167,7 +166,8 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
     SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
     state.limit_reason = ready.message();
     if (!ready.ok()) {
-      if (ready.code() != StatusCode::kResourceExhausted) failure = ready;
+      // A full context is a limit (limit_reason) and no failure.
+      if (ready.code() != StatusCode::kResourceExhausted) request.failure = ready;
       continue;
     }
     const std::size_t last = request.text.size() - 1;
@@ -180,7 +180,7 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
                        .hidden = {}});
   }
   while (!growing.empty()) OUTRIDER_RETURN_IF_ERROR(extend(growing));
-  return failure;
+  return Status();
 }
 
 // The tentative tree never got to the model.
@@ -240,9 +240,9 @@ bool DraftModelDrafter::has_room(const DraftRequest& request) const {
 
 // Ends the last drafts of all requests before the first one is made ready. Where one finds no room
 // then, those of the other sequences, too: the cache is rebuilt only where nothing is tentative.
-Status DraftModelDrafter::settle_all(std::span<const DraftRequest> requests) {
-  for (const DraftRequest& request : requests) {
-    if (wants_draft(request)) OUTRIDER_RETURN_IF_ERROR(settle(request.seq, request.text));
+void DraftModelDrafter::settle_all(std::span<DraftRequest> requests) {
+  for (DraftRequest& request : requests) {
+    if (wants_draft(request)) request.failure = settle(request.seq, request.text);
   }
   const bool all_fit = std::all_of(
       requests.begin(), requests.end(),
@@ -250,7 +250,6 @@ Status DraftModelDrafter::settle_all(std::span<const DraftRequest> requests) {
   for (SeqId seq = 0; !all_fit && seq < std::ssize(sequences_); ++seq) {
     (void)keep_prefix(seq);
   }
-  return Status();
 }
 
 // Makes the model's state a beginning of the text, at least one token short of it, close enough for

@@ -136,7 +136,7 @@ class DraftModelDrafter : public Drafter {
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   static bool has_left_tree(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
-  Status settle_all(std::span<const DraftRequest> requests);
+  void settle_all(std::span<DraftRequest> requests);
   bool has_room(const DraftRequest& request) const;
   std::span<const NodeId> kept_of(std::span<const NodeId> path) const;
   Status synchronise(const DraftRequest& request);

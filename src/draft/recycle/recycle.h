@@ -79,6 +79,7 @@ inline constexpr LookupKind kRecycleKind = {
     .name = RecycleDrafter::kName,
     .help = "what the target found likely after a token before",
     .from = GuessesFrom::kLogits,
+    .shape = {.branches = true},
     .make = make_recycle_drafter};
 
 }  // namespace outrider

@@ -103,6 +103,7 @@ inline constexpr LookupKind kSuffixKind = {
     .help = "what followed the text's last tokens earlier, in it or in a store",
     .unasked = Unasked::kAlways,
     .remembers = true,
+    .shape = {.branches = true, .stops = true},
     .files = LookupFiles{.open = open_suffix_file,
                          .options = kSuffixOptions,
                          .one = "a store of 'outrider suffix build'",

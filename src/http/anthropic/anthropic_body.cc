@@ -160,12 +160,9 @@ HttpReply count_tokens(ServerState& server, const HttpRequest& request) {
   if (!body.ok()) return error_reply(body.status());
   Result<CompletionTask> task = read_task(std::move(*body), server.options(), /*counted=*/true);
   if (!task.ok()) return error_reply(task.status());
-  Result<std::shared_ptr<Runtime>> runtime =
-      acquire_model(server, request, server.model_name(task->model));
-  if (!runtime.ok()) return model_error_reply(runtime.status());
-  const std::shared_ptr<const Target> target = (*runtime)->target();
-  if (target == nullptr) return error_reply(503, "the model has just been unloaded");
-  const Result<Prompt> prompt = read_prompt(task->requests.front(), *target);
+  const Result<LeasedModel> model = open_model(server, request, server.model_name(task->model));
+  if (!model.ok()) return model_error_reply(model.status());
+  const Result<Prompt> prompt = read_prompt(task->requests.front(), *model->target);
   if (!prompt.ok()) return error_reply(prompt.status());
   return json_reply({{"input_tokens", prompt->n_asked}});
 }

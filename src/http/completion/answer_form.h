@@ -1,4 +1,8 @@
-// AnswerForm: how one API writes answers, streamed or at once. One form serves one request.
+// AnswerForm: how one API writes answers, streamed or at once. One form serves one request, in one
+// of two ways:
+//
+//   streamed   begin(), then of each answer progress(), delta(), end(); finish() or fail()
+//   at once    of each answer note(); whole()
 //
 // Implementations: chat_form.h, text_form.h, ...
 #pragma once
@@ -38,8 +42,8 @@ class AnswerForm {
   }
   virtual void delta(std::size_t i, const AnswerDelta& delta, std::string& out) = 0;
   virtual void end(std::size_t i, const Answer& answer, std::string& out) = 0;
-  // Asked behind each delta(): whether answer `i` may end here, because its client said so. It is
-  // cancelled then, and ends with what it has.
+  // Asked behind each delta() or note(): whether answer `i` may end here, because its client said
+  // so. It is cancelled then, and ends with what it has.
   virtual bool enough(std::size_t i) const {
     (void)i;
     return false;
@@ -49,8 +53,10 @@ class AnswerForm {
   virtual void finish(const std::vector<Answer>& answers, std::string& out) = 0;
   virtual void fail(const Status& error, std::string& out) = 0;
 
-  // All answers, complete, as one object. They have been told from progress() to end() as well, and
-  // what was appended then is thrown away.
+  // An answer that is sent at once: what is new of answer `i`, for what whole() and enough() have
+  // to know of it beside the answer.
+  virtual void note(std::size_t i, const AnswerDelta& delta) { (void)i, (void)delta; }
+  // All answers, complete, as one object.
   virtual json::Json whole(const std::vector<Answer>& answers) = 0;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -18,8 +19,6 @@ namespace {
 
 using json::Json;
 
-// Several answers are polled in turn; one that has nothing new holds up the others so long.
-constexpr std::int64_t kTurnMs = 5;
 // A cancelled completion ends within a step; what it came to is counted.
 constexpr std::int64_t kCancelWaitMs = 2'000;
 
@@ -28,11 +27,12 @@ constexpr std::int64_t kCancelWaitMs = 2'000;
 class RunningTask {
  public:
   RunningTask(ServerState& server, std::shared_ptr<CallRecord> record,
-              std::shared_ptr<Runtime> runtime, std::unique_ptr<AnswerForm> form)
+              std::shared_ptr<Runtime> runtime, std::unique_ptr<AnswerForm> form, bool streamed)
       : server_(server),
         record_(std::move(record)),
         runtime_(std::move(runtime)),
-        form_(std::move(form)) {}
+        form_(std::move(form)),
+        streamed_(streamed) {}
   ~RunningTask() {
     try {
       cancel();
@@ -62,10 +62,13 @@ class RunningTask {
     return Status();
   }
 
-  // Waits a moment for something new of each, and adds the events for it to `out`. A failure of one
-  // is the failure of all.
-  Status poll(std::string& out) {
-    std::int64_t wait_ms = ids_.size() == 1 ? kGoneMs : kTurnMs;
+  // Waits a moment until one has something new, unless it must not, and adds the events for it to
+  // `out`, where they are streamed. A failure of one is the failure of all.
+  Status poll(std::string& out, bool may_wait = true) {
+    std::int64_t wait_ms = may_wait ? kGoneMs : 0;
+    if (may_wait && unfinished_ > 1) {
+      runtime_->wait_any(unfinished(), std::exchange(wait_ms, 0));
+    }
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i] == kEnded) continue;
       Result<PolledCompletion> polled = runtime_->poll(ids_[i], std::exchange(wait_ms, 0));
@@ -79,13 +82,20 @@ class RunningTask {
  private:
   static constexpr CompletionId kEnded = 0;
 
+  std::vector<CompletionId> unfinished() const {
+    std::vector<CompletionId> ids;
+    std::copy_if(ids_.begin(), ids_.end(), std::back_inserter(ids),
+                 [](CompletionId id) { return id != kEnded; });
+    return ids;
+  }
+
   void take(std::size_t i, PolledCompletion polled, std::string& out) {
     if (polled.tokens.empty() && !polled.finished && polled.prompt_progress != progress_[i]) {
       progress_[i] = polled.prompt_progress;
-      form_->progress(i, prompts_[i], polled.prompt_progress, out);
+      if (streamed_) form_->progress(i, prompts_[i], polled.prompt_progress, out);
     }
     if (!polled.tokens.empty()) {
-      form_->delta(i, answers_[i].add(std::move(polled.tokens), polled.guesses), out);
+      tell(i, answers_[i].add(std::move(polled.tokens), polled.guesses), out);
       if (!polled.finished && form_->enough(i)) (void)runtime_->cancel(ids_[i]);
     }
     if (!polled.finished) return;
@@ -95,8 +105,16 @@ class RunningTask {
     if (!polled.result->completion.error.ok()) failure_ = polled.result->completion.error;
     const AnswerDelta rest = answers_[i].finish(std::move(polled.result));
     if (!failure_.ok()) return;
-    if (!rest.empty()) form_->delta(i, rest, out);
-    form_->end(i, answers_[i], out);
+    if (!rest.empty()) tell(i, rest, out);
+    if (streamed_) form_->end(i, answers_[i], out);
+  }
+
+  void tell(std::size_t i, const AnswerDelta& delta, std::string& out) {
+    if (streamed_) {
+      form_->delta(i, delta, out);
+    } else {
+      form_->note(i, delta);
+    }
   }
 
   void cancel() {
@@ -117,6 +135,7 @@ class RunningTask {
   std::shared_ptr<CallRecord> record_;
   std::shared_ptr<Runtime> runtime_;
   std::unique_ptr<AnswerForm> form_;
+  const bool streamed_;
   std::vector<CompletionId> ids_;  // kEnded: it has
   // A client may take longer to read than results are kept that nobody fetches.
   std::vector<std::shared_ptr<const void>> holds_;
@@ -128,10 +147,9 @@ class RunningTask {
 };
 
 HttpReply whole_answer(RunningTask& task, const HttpRequest& request) {
-  std::string unsent;
+  std::string none;
   while (!task.done()) {
-    const Status status = task.poll(unsent);
-    unsent.clear();
+    const Status status = task.poll(none);
     if (!status.ok()) return error_reply(status);
     if (request.gone && request.gone()) return error_reply(kClientGone, "the client has gone");
   }
@@ -144,34 +162,70 @@ struct StreamClient {
   std::function<bool()> ended;
 };
 
-// Returns whether it came to its end.
+// A stream's events, from their making until the client takes them.
+class Unsent {
+ public:
+  // Where events are added.
+  std::string& events() { return events_; }
+
+  std::size_t size() const { return events_.size() - taken_; }
+  bool empty() const { return size() == 0; }
+
+  // Of what is there a piece, or all. False: the client takes no more.
+  bool write_piece(const ReplyWriter& write) { return write_up_to(kPiece, write); }
+  bool write_all(const ReplyWriter& write) { return write_up_to(size(), write); }
+
+ private:
+  static constexpr std::size_t kPiece = 16 << 10;
+
+  bool write_up_to(std::size_t most, const ReplyWriter& write) {
+    const std::string_view piece = std::string_view(events_).substr(taken_, most);
+    if (!write(piece)) return false;
+    taken_ += piece.size();
+    if (2 * taken_ < events_.size()) return true;  // so that what is left is seldom moved
+    events_.erase(0, taken_);
+    taken_ = 0;
+    return true;
+  }
+
+  std::string events_;
+  std::size_t taken_ = 0;
+};
+
+// Returns whether it came to its end. What the client is slow to take is written in pieces, and
+// what was said meanwhile is added behind each: so it is known how much waits, and a client that
+// falls too far behind is given up. Written as a whole it would hold up this thread, and what is
+// said until then would fill the memory.
 bool stream_answer(RunningTask& task, std::int32_t ping_s, const ReplyWriter& write,
                    const StreamClient& client) {
-  std::string out;
+  Unsent unsent;
+  std::string& out = unsent.events();
   task.form().begin(out);
   Stopwatch silence;
+  bool left = false;   // whether the last piece was not all
   bool asked = false;  // whether a client that has ended its side is there
   while (!task.done()) {
-    const Status status = task.poll(out);
+    const Status status = task.poll(out, /*may_wait=*/!left);
     if (!status.ok()) {
       task.form().fail(status, out);
-      return write(out);
+      return unsent.write_all(write);
     }
+    if (!task.done() && unsent.size() > kMostUnsent) return false;
     const bool silent = ping_s > 0 && silence.elapsed_ms() >= 1000.0 * ping_s;
     const bool doubtful = !asked && client.ended && client.ended();
-    if (out.empty() && (silent || doubtful)) {
+    if (unsent.empty() && (silent || doubtful)) {
       task.form().ping(out);
       asked = doubtful;
     }
-    if (!out.empty()) {
-      if (!write(out)) return false;
+    if (!unsent.empty()) {
+      if (!unsent.write_piece(write)) return false;
       silence.restart();
     }
-    out.clear();
+    left = !unsent.empty();
     if (client.gone && client.gone()) return false;
   }
   task.form().finish(task.answers(), out);
-  return write(out);
+  return unsent.write_all(write);
 }
 
 // Where the schema of an answer is, at the endpoints that have a form for it.
@@ -229,6 +283,12 @@ void CompletionTask::set_requests(const CompletionRequest& request, std::int32_t
   }
 }
 
+Status check_prompts(std::size_t n) {
+  if (n <= static_cast<std::size_t>(kMaxPrompts)) return Status();
+  return refused("prompt", "holds " + std::to_string(n) + " prompts, at most " +
+                               std::to_string(kMaxPrompts) + " can be");
+}
+
 Status check_answers(std::size_t prompts, std::int32_t n) {
   const std::int32_t most = kMaxPrompts / static_cast<std::int32_t>(prompts);
   if (n <= most) return Status();
@@ -243,7 +303,7 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   request.record->model = model;
   task.form->set_model(request.record->model);
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
-                                                     std::move(task.form));
+                                                     std::move(task.form), task.stream);
   const Status started = running->start(std::move(task.requests), task.with_given);
   if (!started.ok()) return error_reply(spelled_as_sent(started, request.body));
   HttpReply reply =

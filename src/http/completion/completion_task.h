@@ -56,16 +56,23 @@ inline constexpr std::int32_t kMaxPrompts = 128;
 inline constexpr std::string_view kIgnoredToolsHeader = "x-outrider-ignored-tools";
 inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 
+// An error where a body has `n` prompts, more than kMaxPrompts.
+Status check_prompts(std::size_t n);
 // An error where `n` answers to each of `prompts` prompts are more than kMaxPrompts. To be asked
 // before set_requests(), which copies.
 Status check_answers(std::size_t prompts, std::int32_t n);
 
 // Starts the completions and returns the whole answer, or a reply that streams it. They are
-// cancelled as soon as the client goes (within two kGoneMs, and the time that its reset takes), or
-// the reply is destroyed unsent.
+// cancelled as soon as the client goes (within two kGoneMs, and the time that its reset takes),
+// more than kMostUnsent waits for it, or the reply is destroyed unsent.
 HttpReply answer_completion(ServerState& server, const HttpRequest& request, CompletionTask task);
 
 // How often the connection of a client that waits is looked at, in milliseconds.
 inline constexpr std::int64_t kGoneMs = 100;
+
+// Bytes of events that wait for a stream's client, at most: of one that is further behind while its
+// text goes on, the completion is cancelled. 80,000 tokens with an event each, 10,000 with the
+// probabilities of five others; a text that has ended is written to its end.
+inline constexpr std::size_t kMostUnsent = 16 << 20;
 
 }  // namespace outrider::http

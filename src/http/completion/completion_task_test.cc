@@ -1,6 +1,10 @@
 // Answering: clients that go, queues that are full, requests that fail on the way.
 #include "http/completion/completion_task.h"
 
+#include <algorithm>
+#include <map>
+#include <string>
+
 #include "http/fixture_test.h"
 #include "testing/eventually.h"
 #include "testing/step_gate.h"
@@ -60,6 +64,51 @@ TEST_F(CompletionTaskTest, AClientThatReadsSlowlyGetsTheEndOfItsStream) {
     return true;
   });
   EXPECT_NE(all.find(R"("finish_reason":"length")"), std::string::npos) << all;
+  EXPECT_TRUE(all.ends_with("data: [DONE]\n\n"));
+}
+
+// It takes each piece, and while it does twice as much is said.
+TEST_F(CompletionTaskTest, AClientThatFallsTooFarBehindItsTextIsGivenUp) {
+  std::map<Token, std::string> pieces;
+  for (Token t = 0; t < 12; ++t) pieces[t] = std::string(4096, static_cast<char>('a' + t));
+  testing::StepGate gate;
+  start({}, {.pieces = pieces, .chat = true, .on_evaluated = gate.hold()});
+  gate.let(8);
+  std::size_t taken = 0;
+  int n = 0;
+  {
+    const HttpReply reply = post("/v1/completions", endless());
+    EXPECT_FALSE(reply.stream([&](std::string_view bytes) {
+      taken += bytes.size();
+      gate.let(8);
+      gate.wait_until_held();
+      return ++n < 3000;  // else it would go on for ever
+    }));
+    gate.open();  // what stands still does not end
+  }
+  EXPECT_LT(n, 3000) << "the server gave it up, and not the other way round";
+  EXPECT_LT(taken, 2 * kMostUnsent);
+  EXPECT_TRUE(all_end());
+}
+
+TEST_F(CompletionTaskTest, WhatATextHadWhenItEndedIsWrittenHoweverMuchItIs) {
+  std::map<Token, std::string> pieces;
+  for (Token t = 0; t < 12; ++t) pieces[t] = std::string(1 << 20, static_cast<char>('a' + t));
+  start({}, {.pieces = pieces, .chat = true});
+  testing::StepGate gate(*runtime_);
+  gate.let(3);
+  const HttpReply reply =
+      post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 24}, {"stream", true}});
+  std::string all;
+  EXPECT_TRUE(reply.stream([&](std::string_view bytes) {
+    if (all.empty()) {
+      gate.open();
+      EXPECT_TRUE(testing::eventually([this] { return runtime_->status().finished == 1; }));
+    }
+    all += bytes;
+    return true;
+  }));
+  EXPECT_GT(all.size(), kMostUnsent);
   EXPECT_TRUE(all.ends_with("data: [DONE]\n\n"));
 }
 

@@ -22,7 +22,7 @@ struct DrivenEnd {
 };
 
 // The complete answer whose text is `pieces`, a token each; the prompt had 10 tokens, 4 of them
-// cached. With `form` and `out` it is streamed to them.
+// cached. With `form` and `out` it is streamed to them; `form` alone is told to send it at once.
 inline Answer drive(const std::vector<std::string>& pieces, const DrivenEnd& end = {},
                     AnswerForm* form = nullptr, std::string* out = nullptr) {
   const auto result = std::make_shared<CompletionResult>();
@@ -34,20 +34,23 @@ inline Answer drive(const std::vector<std::string>& pieces, const DrivenEnd& end
   if (form != nullptr) {
     form->set_model("fake");
     form->set_prompts({{.n_ctx = 64, .n_tokens = 10, .n_tokens_asked = 10, .n_cached = 4}});
-    form->begin(*out);
+    if (out != nullptr) form->begin(*out);
   }
+  const auto tell = [&](const AnswerDelta& delta) {
+    if (form != nullptr && out != nullptr) form->delta(0, delta, *out);
+    if (form != nullptr && out == nullptr) form->note(0, delta);
+  };
   Answer answer(std::make_shared<const testing::SimpleChatReader>());
   for (const std::string& piece : pieces) {
     completion.text += piece;
     completion.tokens.push_back(1);
     std::vector<SaidToken> tokens(1);
     tokens[0].text = piece;
-    const AnswerDelta delta = answer.add(std::move(tokens));
-    if (form != nullptr) form->delta(0, delta, *out);
+    tell(answer.add(std::move(tokens)));
   }
   const AnswerDelta rest = answer.finish(result);
-  if (form != nullptr && !rest.empty()) form->delta(0, rest, *out);
-  if (form != nullptr) form->end(0, answer, *out);
+  if (!rest.empty()) tell(rest);
+  if (out != nullptr) form->end(0, answer, *out);
   return answer;
 }
 

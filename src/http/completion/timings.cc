@@ -41,4 +41,12 @@ Json timings_json(const Completion& c) {
                                   .accepted = c.speculation.accepted});
 }
 
+Json prompt_progress_json(const PromptStats& prompt, double fraction, double ms) {
+  const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
+  return {{"total", prompt.n_tokens},
+          {"cache", prompt.n_cached},
+          {"processed", prompt.n_cached + static_cast<std::int64_t>(read)},
+          {"time_ms", ms}};
+}
+
 }  // namespace outrider::http

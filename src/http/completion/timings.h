@@ -1,5 +1,5 @@
-// "timings": how long a completion took, under llama-server's names, which its clients read in the
-// answers of OpenAI's endpoints too.
+// "timings", how long a completion took, and "prompt_progress", under llama-server's names, which
+// its clients read in the answers of OpenAI's endpoints too.
 //
 // Tested by llama_form_test.cc.
 #pragma once
@@ -8,6 +8,7 @@
 
 #include "engine/request.h"
 #include "json/json.h"
+#include "request/completion_request.h"
 
 namespace outrider::http {
 
@@ -23,5 +24,9 @@ struct TimedCounts {
 // All are numbers: a rate of nothing is 0.
 json::Json timings_json(const TimedCounts& counts);
 json::Json timings_json(const Completion& completion);
+
+// "prompt_progress" while a prompt is read: {"total","cache","processed","time_ms"}. `fraction`: of
+// what is not cached, 0 to 1; `ms`: since the request came.
+json::Json prompt_progress_json(const PromptStats& prompt, double fraction, double ms);
 
 }  // namespace outrider::http

@@ -52,11 +52,9 @@ Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
   }
   Prompts prompts;
   const bool several = found->is_array() && !found->empty() && !is_one_prompt(*found);
-  if (several && found->size() > static_cast<std::size_t>(kMaxPrompts)) {
-    return refused("prompt", "holds " + std::to_string(found->size()) + " prompts, at most " +
-                                 std::to_string(kMaxPrompts) + " can be");
-  }
-  for (std::size_t i = 0; i < (several ? found->size() : 1); ++i) {
+  const std::size_t n = several ? found->size() : 1;
+  OUTRIDER_RETURN_IF_ERROR(check_prompts(n));
+  for (std::size_t i = 0; i < n; ++i) {
     const std::string name = several ? "prompt[" + std::to_string(i) + "]" : "prompt";
     OUTRIDER_ASSIGN_OR_RETURN(
         std::vector<Token> tokens,

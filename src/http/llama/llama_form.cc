@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "api/completion_json.h"
@@ -11,6 +12,7 @@
 #include "http/exchange/error_form.h"
 #include "http/exchange/error_reply.h"
 #include "http/llama/llama_settings.h"
+#include "http/openai/openai_form.h"
 
 namespace outrider::http {
 namespace {
@@ -93,24 +95,17 @@ class LlamaForm : public AnswerForm {
                 std::string& out) override {
     said_[i].read = fraction;
     if (!wishes_.return_progress) return;
-    const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
     Json event = event_of(i, "", {});
-    event["prompt_progress"] = {{"total", prompt.n_tokens},
-                                {"cache", prompt.n_cached},
-                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)},
-                                {"time_ms", now_() - began_ms_}};
+    event["prompt_progress"] = prompt_progress_json(prompt, fraction, now_() - began_ms_);
     append_event(event, out);
   }
 
   void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
-    Said& said = said_[i];
-    if (said.n == 0 && !delta.tokens.empty()) said.first_ms = now_();
-    if (said.read < 1.0) progress(i, prompts()[i], 1.0, out);
-    said.new_line = said.new_line || delta.content.find('\n') != std::string::npos;
+    const std::size_t n = heard(said_[i], delta);
+    if (said_[i].read < 1.0) progress(i, prompts()[i], 1.0, out);
     std::string text;
     std::vector<SaidToken> tokens;
-    for (const SaidToken& token : delta.tokens) {
-      if (!is_indented(said, token.text)) break;
+    for (const SaidToken& token : std::span(delta.tokens).first(n)) {
       text += token.text;
       tokens.push_back(token);
       if (complete_utf8_prefix(text) < text.size()) continue;
@@ -124,8 +119,8 @@ class LlamaForm : public AnswerForm {
   bool enough(std::size_t i) const override {
     const Said& said = said_[i];
     if (said.indented_too_little) return true;
-    return wishes_.max_predict_ms > 0 && said.new_line &&
-           now_() - said.first_ms > static_cast<double>(wishes_.max_predict_ms);
+    return wishes_.max_predict_ms > 0 && said.new_line && said.first_ms.has_value() &&
+           now_() - *said.first_ms > static_cast<double>(wishes_.max_predict_ms);
   }
 
   void end(std::size_t i, const Answer& answer, std::string& out) override {
@@ -140,6 +135,8 @@ class LlamaForm : public AnswerForm {
     const int status = http_status(error.code());
     append_event(error_object(status, failure_of(error), ErrorForm::kLlama), out);
   }
+
+  void note(std::size_t i, const AnswerDelta& delta) override { (void)heard(said_[i], delta); }
 
   Json whole(const std::vector<Answer>& answers) override {
     if (answers.size() == 1) return final_of(0, answers[0], /*streamed=*/false);
@@ -156,13 +153,23 @@ class LlamaForm : public AnswerForm {
     LlamaAsked asked;
     double read = 0.0;   // of the prompt, as was told
     std::int64_t n = 0;  // tokens
-    double first_ms = 0.0;
+    std::optional<double> first_ms;
     bool new_line = false;
     std::int64_t blanks = -1;  // that the line so far begins with; -1: it has more, or is the first
     std::size_t n_bytes = 0;   // of the text in front of that line
     std::size_t n_seen = 0;    // of the text
     bool indented_too_little = false;
   };
+
+  // What enough() and final_of() have to know of what is new. How many of its tokens are told:
+  // those in front of a line that begins too far left.
+  std::size_t heard(Said& said, const AnswerDelta& delta) const {
+    if (!said.first_ms && !delta.tokens.empty()) said.first_ms = now_();
+    said.new_line = said.new_line || delta.content.find('\n') != std::string::npos;
+    std::size_t n = 0;
+    while (n < delta.tokens.size() && is_indented(said, delta.tokens[n].text)) ++n;
+    return n;
+  }
 
   // Looks at more of the text; false from the token on with which a line begins too far left.
   bool is_indented(Said& said, std::string_view text) const {
@@ -212,9 +219,10 @@ class LlamaForm : public AnswerForm {
   Json timings_so_far(std::size_t i) const {
     const Said& said = said_[i];
     const PromptStats& prompt = prompts()[i];
-    const Timings timings{.prompt_ms = said.first_ms - began_ms_,
-                          .predicted_ms = now_() - said.first_ms,
-                          .first_token_ms = said.first_ms - began_ms_,
+    const double first_ms = said.first_ms.value_or(began_ms_);
+    const Timings timings{.prompt_ms = first_ms - began_ms_,
+                          .predicted_ms = now_() - first_ms,
+                          .first_token_ms = first_ms - began_ms_,
                           .prompt_tokens_evaluated = prompt.n_tokens - prompt.n_cached,
                           .predicted_after_first = said.n - 1};
     return timings_json(TimedCounts{
@@ -227,7 +235,6 @@ class LlamaForm : public AnswerForm {
     const std::int64_t limit = said_[i].asked.settings["n_predict"].get<std::int64_t>();
     const std::int64_t said = static_cast<std::int64_t>(c.tokens.size());
     const bool context_full = c.finish == FinishReason::kLength && (limit < 0 || said < limit);
-    Json ours = api::result_json(result);
     Json object = {{"index", i},
                    {"content", streamed ? std::string() : content_of(said_[i], c.text)},
                    {"tokens", Json::array()},
@@ -242,10 +249,8 @@ class LlamaForm : public AnswerForm {
                    {"truncated", result.shifted || result.prompt.truncated() || context_full},
                    {"stop_type", std::string(stop_type(c))},
                    {"stopping_word", c.stop},
-                   {"tokens_cached", c.cached_tokens},
-                   {"timings", timings_json(c)},
-                   {"seed", c.seed},
-                   {"speculation", std::move(ours["speculation"])}};
+                   {"tokens_cached", c.cached_tokens}};
+    add_outcome(answer, object);
     if (!streamed && wishes_.return_tokens) object["tokens"] = c.tokens;
     if (!streamed) {
       Json probabilities = probabilities_json(answer.tokens(), wishes_.after_sampler);

@@ -217,6 +217,21 @@ TEST_F(LlamaFormTest, AFullContextIsToldAsTruncated) {
   EXPECT_EQ(whole["tokens_predicted"].get<int>() + 3, 256);
 }
 
+TEST_F(LlamaFormTest, WhySpeculationIsAsItIsNamesFilesWithoutTheirFolders) {
+  std::vector<LlamaAsked> asked(1);
+  asked[0].settings = {{"n_predict", 9}};
+  const std::unique_ptr<AnswerForm> form = make_llama_form({}, std::move(asked));
+  form->set_prompts(std::vector<PromptStats>(1));
+  const auto result = std::make_shared<CompletionResult>();
+  result->completion.seed = 5;
+  result->completion.speculation.reason = "'/home/ann/d.gguf' does not exist";
+  std::vector<Answer> answers(1, Answer(nullptr));
+  (void)answers[0].finish(result);
+  const Json whole = form->whole(answers);
+  EXPECT_EQ(whole["speculation"]["reason"], "'d.gguf' does not exist");
+  EXPECT_EQ(whole["seed"], 5);
+}
+
 TEST_F(LlamaFormTest, ATimeLimitEndsTheTextBehindItsFirstLine) {
   double now = 0.0;
   LlamaWishes wishes;
@@ -273,9 +288,8 @@ TEST_F(LlamaFormTest, AnAnswerEndsInFrontOfALineThatIsIndentedTooLittle) {
     form->set_prompts(std::vector<PromptStats>(1));
     std::vector<Answer> answers(1, Answer(nullptr));
     const auto result = std::make_shared<CompletionResult>();
-    std::string out;
     for (const std::string& text : texts) {
-      form->delta(0, answers[0].add({{.id = 1, .text = text}}), out);
+      form->note(0, answers[0].add({{.id = 1, .text = text}}));
       result->completion.text += text;
     }
     (void)answers[0].finish(result);

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "api/chat_params.h"
-#include "api/completion_json.h"
 #include "base/clock.h"
 #include "http/completion/conversation_body.h"
+#include "http/completion/timings.h"
 #include "http/openai/older_calls.h"
 #include "http/openai/openai_body.h"
 #include "http/openai/openai_form.h"
@@ -37,11 +37,8 @@ Json delta_json(const AnswerDelta& delta, bool older_calls) {
   return object;
 }
 
-Json logprobs_json(const std::vector<SaidToken>& tokens) {
-  Json list = Json::array();
-  for (const SaidToken& token : tokens) {
-    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
-  }
+Json logprobs_or_null(const std::vector<SaidToken>& tokens) {
+  Json list = logprobs_json(tokens);
   return list.empty() ? Json() : Json{{"content", std::move(list)}};
 }
 
@@ -60,11 +57,7 @@ class ChatForm : public OpenAiForm {
     if (!wishes().return_progress) return;
     say_role(i, out);
     Json chunk = chunk_of(i, Json::object());
-    const double read = static_cast<double>(prompt.n_tokens - prompt.n_cached) * fraction;
-    chunk["prompt_progress"] = {{"total", prompt.n_tokens},
-                                {"cache", prompt.n_cached},
-                                {"processed", prompt.n_cached + static_cast<std::int64_t>(read)},
-                                {"time_ms", since_begin_.elapsed_ms()}};
+    chunk["prompt_progress"] = prompt_progress_json(prompt, fraction, since_begin_.elapsed_ms());
     append_event(chunk, out);
   }
 
@@ -73,7 +66,7 @@ class ChatForm : public OpenAiForm {
     say_role(i, out);
     if (tells_nothing(delta)) return;
     Json chunk = chunk_of(i, delta_json(delta, wishes().older_calls));
-    chunk["choices"][0]["logprobs"] = logprobs_json(delta.tokens);
+    chunk["choices"][0]["logprobs"] = logprobs_or_null(delta.tokens);
     add_sources(delta, chunk);
     append_event(chunk, out);
   }
@@ -87,7 +80,7 @@ class ChatForm : public OpenAiForm {
   Json choice(const Answer& answer) const override {
     Json message = api::message_json(answer.reply());
     if (wishes().older_calls) use_function_call(message);
-    return {{"message", std::move(message)}, {"logprobs", logprobs_json(answer.tokens())}};
+    return {{"message", std::move(message)}, {"logprobs", logprobs_or_null(answer.tokens())}};
   }
 
   Json chunk_of(std::size_t i, Json delta) const {

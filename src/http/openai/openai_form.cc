@@ -132,11 +132,19 @@ Json openai_usage(const std::vector<Answer>& answers, std::int32_t n) {
           {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
+Json logprobs_json(const std::vector<SaidToken>& tokens) {
+  Json list = Json::array();
+  for (const SaidToken& token : tokens) {
+    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
+  }
+  return list;
+}
+
 void add_outcome(const Answer& answer, Json& object) {
-  Json result = api::result_json(*answer.result());
-  object["seed"] = std::move(result["seed"]);
-  object["timings"] = timings_json(answer.result()->completion);
-  object["speculation"] = std::move(result["speculation"]);
+  const CompletionResult& result = *answer.result();
+  object["seed"] = result.completion.seed;
+  object["timings"] = timings_json(result.completion);
+  object["speculation"] = api::speculation_json(result);
   Json& reason = object["speculation"]["reason"];
   if (reason.is_string()) reason = without_folders(reason.get_ref<const std::string&>());
 }

@@ -64,7 +64,11 @@ class OpenAiForm : public AnswerForm {
 // once. REQUIRES: they are complete
 json::Json openai_usage(const std::vector<Answer>& answers, std::int32_t n);
 
-// What we add to the end of every answer: "timings", "speculation", "seed". REQUIRES: complete
+// The log-probabilities that are told of tokens: an array, which may be empty.
+json::Json logprobs_json(const std::vector<SaidToken>& tokens);
+
+// What we add to the end of every answer: "timings", "speculation", whose reason names files
+// without their folders, and "seed". REQUIRES: complete
 void add_outcome(const Answer& answer, json::Json& object);
 
 }  // namespace outrider::http

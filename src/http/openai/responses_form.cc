@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "api/completion_json.h"
 #include "http/exchange/error_reply.h"
 #include "http/exchange/random_id.h"
 #include "http/openai/openai_form.h"
@@ -45,14 +44,6 @@ Json new_item(Kind kind) {
 Json new_call(const ToolCallDelta& call) {
   return {{"id", random_id("fc_")}, {"type", "function_call"}, {"status", "in_progress"},
           {"call_id", call.id},     {"name", call.name},       {"arguments", ""}};
-}
-
-Json logprobs_json(const std::vector<SaidToken>& tokens) {
-  Json list = Json::array();
-  for (const SaidToken& token : tokens) {
-    if (const TokenLogprob* told = told_logprob(token)) list.push_back(api::logprob_json(*told));
-  }
-  return list;
 }
 
 void append(Json& text, const std::string& more) { text.get_ref<std::string&>() += more; }
@@ -148,11 +139,20 @@ class ResponsesForm : public AnswerForm {
     send("response.failed", {{"response", std::move(failed)}}, out);
   }
 
-  Json whole(const std::vector<Answer>& answers) override { return outcome(answers.front()); }
+  // The items are built as in a stream, without its events.
+  void note(std::size_t i, const AnswerDelta& delta) override {
+    std::string none;
+    this->delta(i, delta, none);
+  }
+  Json whole(const std::vector<Answer>& answers) override {
+    std::string none;
+    end(0, answers.front(), none);
+    return outcome(answers.front());
+  }
 
  private:
   void send(const char* type, const Json& fields, std::string& out) {
-    if (!streamed_) return;
+    if (!streamed_) return;  // it was never begun: it is sent at once
     Json event = {{"type", type}};
     event.update(fields);
     event["sequence_number"] = next_event_++;

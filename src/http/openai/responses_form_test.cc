@@ -134,8 +134,7 @@ TEST(ResponsesForm, AStreamHasTheEventsOfEachItemInOrder) {
 
 TEST(ResponsesForm, HoweverAnAnswerIsCutItIsTheObjectThatIsSentAtOnce) {
   const std::unique_ptr<AnswerForm> at_once = new_form();
-  std::string unsent;
-  const Answer answer = drive({kText}, {}, at_once.get(), &unsent);
+  const Answer answer = drive({kText}, {}, at_once.get());
   const Json whole = without_ids(at_once->whole({answer}));
   EXPECT_EQ(whole["output"].size(), 4U);
   for_each_cut(kText, [&](const std::vector<std::string>& pieces) {

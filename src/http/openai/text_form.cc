@@ -111,10 +111,7 @@ std::vector<Json> several_prompts(const Json& body) {
 Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
   std::vector<Json> prompts = several_prompts(body);
-  if (prompts.size() > static_cast<std::size_t>(kMaxPrompts)) {
-    return refused("prompt", "holds " + std::to_string(prompts.size()) + " prompts, at most " +
-                                 std::to_string(kMaxPrompts) + " can be");
-  }
+  OUTRIDER_RETURN_IF_ERROR(check_prompts(prompts.size()));
   if (prompts.empty()) prompts.push_back(body.is_object() ? body.value("prompt", Json()) : Json());
   CompletionTask task;
   AnswerWishes wishes;

@@ -4,6 +4,7 @@
 import {el} from "./dom.js";
 import {many} from "./format.js";
 import {MarkdownView} from "./markdown.js";
+import {TextRun} from "./markdown_text.js";
 import {colouredPainter, plainPainter} from "./painter.js";
 import {settings} from "./settings.js";
 import {CallsView} from "./tool_calls.js";
@@ -12,6 +13,7 @@ export class AnswerBody {
   #coloured = null;  // how it was last shown
   #title = "";       // what the reasoning's was made of
   #drawn = {text: "", coloured: null};  // of the reasoning
+  #run = null;       // its text
 
   constructor(message) {
     this.message = message;
@@ -63,16 +65,13 @@ export class AnswerBody {
     const {text, coloured: before} = this.#drawn;
     const grows = coloured === before && reasoning.startsWith(text);
     if (grows && reasoning.length === text.length) return;
-    const from = grows ? text.length : 0;
-    if (!grows) this.reasoning.replaceChildren();
-    const paint = coloured ? colouredPainter(reasoningSpans) : plainPainter;
-    const nodes = el("div", {}, paint(reasoning.slice(from), (i) => from + i));
-    const [last, first] = [this.reasoning.lastChild, nodes.firstChild];
-    if (last && last.className === first.className && last.title === first.title) {
-      (last.firstChild ?? last).appendData(first.textContent);  // one piece, in two updates
-      first.remove();
+    if (!grows) {
+      this.reasoning.replaceChildren();
+      this.#run = new TextRun(this.reasoning);
     }
-    this.reasoning.append(...nodes.childNodes);
+    const from = grows ? text.length : 0;
+    const paint = coloured ? colouredPainter(reasoningSpans) : plainPainter;
+    this.#run.replace(from, reasoning.slice(from), (i) => from + i, paint);
     this.#drawn = {text: reasoning, coloured};
   }
 }

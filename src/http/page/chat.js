@@ -234,7 +234,9 @@ export class Chat {
         this.#runs.get(conversation.id)?.stop.abort();
         if (!this.conversations.has(conversation) || !showTail(conversation.messages, index, before)) return;
         this.conversations.save(conversation);
-        if (conversation === this.conversations.current) this.show({anew: true, at: index});
+        // Another one may be shown by now: what comes back is seen.
+        this.conversations.select(conversation.id);
+        this.show({anew: true, at: index});
       },
     });
   }

@@ -102,8 +102,16 @@ export class Composer {
   /** What is typed from now on belongs to `place`; what was typed for it before is here again. */
   set place(place) {
     if (place === this.#place) return;
+    // Over a slow connection people type before these scripts are here.
+    const early = this.#place === null ? this.input.value : "";
     this.#place = place;
-    this.#show(draftOf(place));
+    const draft = draftOf(place);
+    if (early === "" || early === draft) {
+      this.#show(draft);
+    } else {
+      this.#show(draft === "" ? early : `${draft}\n${early}`);
+      this.#typed();
+    }
   }
 
   /** An answer is being written: the button stops it. What is typed meanwhile stays. */

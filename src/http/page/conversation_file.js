@@ -1,11 +1,14 @@
 // Conversations as files, written and read. The messages are in OpenAI's form, which `outrider chat`
-// loads, too; what only this page knows of them (figures, who guessed what) stands beside them.
+// loads, too. What only this page knows of them stands beside them, entry by entry: `details` (figures,
+// who guessed what), and `versions`, {at, tails} as in versions.js, of which each tail has "messages"
+// and both of these again. So what does not know of versions reads those that are shown.
 
 import {newMessage} from "./answer.js";
 import {fromLlamas, isLlamas, llamaSessions} from "./llama_file.js";
 
 const kMostBytes = 64 << 20;
 const kRoles = ["system", "user", "assistant", "tool"];
+const kWithVersions = ["user", "assistant"];  // those by which the page shows them
 
 // Of an answer, what can be kept beside its text, and what each must be to be shown.
 const kDetails = {
@@ -40,15 +43,25 @@ export function plainMessage({role, content, reasoning, toolCalls, toolCallId, n
     ...(role === "tool" && {tool_call_id: toolCallId, ...(name && {name})})};
 }
 
-/** What is written of a conversation: of each message the version that is shown. */
+function versionsOf({versions}) {
+  return versions?.tails?.length > 1
+    ? {at: versions.at, tails: versions.tails.map((tail) => tail && listOf(tail))} : null;
+}
+
+function listOf(messages) {
+  const versions = messages.map(versionsOf);
+  return {messages: messages.map((message) => plainMessage(message, {full: true})),
+    details: messages.map((message) => message.role === "assistant"
+      ? Object.fromEntries(Object.keys(kDetails).map((key) => [key, message[key] ?? null])) : null),
+    ...(versions.some(Boolean) && {versions})};
+}
+
+/** What is written of a conversation: all of its versions. */
 export function fileOf(conversation, name) {
   const {created, updated, system} = conversation;
   const messages = system?.trim() && conversation.messages[0]?.role !== "system"
     ? [{role: "system", content: system}, ...conversation.messages] : conversation.messages;
-  return {name, created, updated,
-    messages: messages.map((message) => plainMessage(message, {full: true})),
-    details: messages.map((message) => message.role === "assistant"
-      ? Object.fromEntries(Object.keys(kDetails).map((key) => [key, message[key] ?? null])) : null)};
+  return {name, created, updated, ...listOf(messages)};
 }
 
 function textOf(content, what) {
@@ -90,14 +103,39 @@ function messageFrom(given, details, what) {
   return message;
 }
 
-function conversationFrom(given, what) {
-  if (isLlamas(given)) return conversationFrom(fromLlamas(given), what);
+function versionsFrom({at, tails} = {}, role, what) {
+  const right = kWithVersions.includes(role) && Array.isArray(tails) && tails.length > 1 &&
+    tails.every((tail, i) => (tail === null) === (i === at)) && tails[at] === null;
+  if (!right) throw new Error(`the versions of ${what} are not in the form of this page`);
+  return {at, tails: tails.map((tail, i) => tail && tailFrom(tail, `version ${i + 1} of ${what}`))};
+}
+
+// One that does not begin as versions do could not be left again once it is shown.
+function tailFrom(given, what) {
+  const tail = messagesFrom(given, what, ` of ${what}`);
+  if (!kWithVersions.includes(tail[0]?.role) || tail[0].versions) {
+    throw new Error(`${what} begins with no message of its own`);
+  }
+  return tail;
+}
+
+function messagesFrom(given, what, where = "") {
   if (!Array.isArray(given?.messages)) {
     throw new Error(`${what} has no "messages", an array of {"role", "content"}`);
   }
+  return given.messages.map((entry, i) => {
+    const name = `message ${i + 1}${where}`;
+    const message = messageFrom(entry, given.details?.[i], name);
+    const versions = given.versions?.[i] ?? null;
+    return versions === null ? message
+      : {...message, versions: versionsFrom(versions, message.role, name)};
+  });
+}
+
+function conversationFrom(given, what) {
+  if (isLlamas(given)) return conversationFrom(fromLlamas(given), what);
+  const messages = messagesFrom(given, what);
   const time = (value) => Number.isFinite(value) ? value : Date.now();
-  const messages = given.messages.map((message, i) =>
-    messageFrom(message, given.details?.[i], `message ${i + 1}`));
   // The instructions are the conversation's; without any it had none, whatever the settings say.
   const system = messages[0]?.role === "system" ? messages.shift().content : "";
   return {name: typeof given.name === "string" && given.name.trim() !== "" ? given.name.slice(0, 200) : null,

@@ -10,6 +10,7 @@
 // it over. Not so while it is in use there: that tab's end is another conversation, a copy.
 
 import {openStore} from "./store.js";
+import {allSaid, shownSaid} from "./versions.js";
 
 const kNameLength = 48;
 const kLongestName = 200;
@@ -54,13 +55,6 @@ function conversationOf(record) {
   return {...record, uid: record.uid ?? record.id, key: record.id, told: record.id, from: null};
 }
 
-/** All that was said, to be compared. */
-function saidOf({messages}) {
-  return JSON.stringify(messages.filter(({role}) => role !== "system").map(
-    ({role, content, toolCalls}) =>
-      [role, content, (toolCalls ?? []).map(({name, arguments: given}) => [name, given])]));
-}
-
 const kNew = "new";
 
 /** Where what is typed in a conversation is kept: those that hold nothing are all one. */
@@ -68,11 +62,14 @@ export function placeOf({uid, messages}) {
   return messages.length > 0 ? uid : kNew;
 }
 
+const versionCount = ({versions}) => versions?.tails?.length ?? 1;
+
 /** Whether `own` has all that `record` says, so that only the name can be another. */
 function holds(own, record) {
-  return record.messages.every(({role, content}, i) => own.messages[i]?.role === role &&
-    (i + 1 < record.messages.length ? own.messages[i].content === content
-      : own.messages[i].content.startsWith(content)));
+  return record.messages.every((message, i) => own.messages[i]?.role === message.role &&
+    versionCount(own.messages[i]) >= versionCount(message) &&
+    (i + 1 < record.messages.length ? own.messages[i].content === message.content
+      : own.messages[i].content.startsWith(message.content)));
 }
 
 export class Conversations extends EventTarget {
@@ -142,22 +139,29 @@ export class Conversations extends EventTarget {
   }
 
   /**
-   * Conversations that were read from a file, each as a new one unless it is here; the newest is
-   * shown. Returns how many are new.
+   * Conversations that were read from a file, each as a new one unless it is here: a file without
+   * versions may be an export of what is shown. The newest is shown. Returns how many are new.
    */
   add(read) {
-    const known = new Map(this.list().map((one) => [saidOf(one), one]));
-    const before = known.size;
+    const known = new Map();
+    const note = (one) => {
+      known.set(shownSaid(one.messages), one);
+      known.set(allSaid(one.messages), one);
+    };
+    this.list().forEach(note);
+    let added = 0;
     const all = read.map((one) => {
-      const said = saidOf(one);
+      const said = allSaid(one.messages);
       if (!known.has(said)) {
-        known.set(said, {...this.#fresh(), ...one});
-        this.save(known.get(said), {touched: false});
+        const conversation = {...this.#fresh(), ...one};
+        this.save(conversation, {touched: false});
+        note(conversation);
+        ++added;
       }
       return known.get(said);
     });
     this.select(all.reduce((a, b) => b.updated > a.updated ? b : a).id);
-    return known.size - before;
+    return added;
   }
 
   select(id) {
@@ -176,9 +180,10 @@ export class Conversations extends EventTarget {
     this.#changed();
   }
 
-  /** More of an answer that is being written: in the record that the answer's beginning made. */
+  /** More of an answer that is being written: in the record that the answer's beginning made, if it did. */
   savePart(conversation) {
-    this.#tried(this.store.put(recordOf(conversation, conversation.key)));
+    if (conversation.key === null) this.#keep(conversation, false);
+    else this.#tried(this.store.put(recordOf(conversation, conversation.key)));
   }
 
   rename(conversation, name) {
@@ -192,7 +197,7 @@ export class Conversations extends EventTarget {
     this.#all.delete(conversation.id);
     if (this.#current === conversation) this.#current = this.list()[0] ?? this.#fresh();
     conversation.key = conversation.told = conversation.from = null;
-    if (key !== null) this.#tried(this.store.remove(key), () => this.#tell(told, null));
+    if (key !== null) this.#tried(this.store.remove(key), () => this.#tell(told, null, key));
     this.#changed();
   }
 
@@ -205,7 +210,7 @@ export class Conversations extends EventTarget {
     const record = recordOf(conversation, newKey());
     conversation.key = record.id;
     if (tell) Object.assign(conversation, {told: record.id, from: told});
-    this.#tried(this.store.put(record, key), () => tell && this.#tell(told, record), () => {
+    this.#tried(this.store.put(record, key), () => tell && this.#tell(told, record, key), () => {
       if (conversation.key === record.id) Object.assign(conversation, {key, told});
     });
   }
@@ -214,18 +219,22 @@ export class Conversations extends EventTarget {
   #tried(promise, written = () => {}, failed = () => {}) {
     promise.then(written, (error) => {
       failed();
-      this.#say(`Not kept in this browser: ${error.message}`);
+      this.#say(`Not kept in this browser: ${error.name === "QuotaExceededError"
+        ? "it has no room left. Export what you need, and delete what you do not" : error.message}`);
     });
   }
 
-  // `record`: what became of the one with the key `from`; null: it was deleted.
-  #tell(from, record) {
-    this.#channel.postMessage({from, record});
+  // `record`: what became of the one with the key `from`; null: it was deleted. `instead`: the record
+  // that it took the place of. A tab that was opened while an answer was written has read that one.
+  #tell(from, record, instead) {
+    this.#channel.postMessage({from, record, instead});
   }
 
-  #hear({from, record}) {
+  #hear({from, record, instead}) {
     if (record !== null && !isConversation(record)) return;
-    const own = from === null ? undefined : this.list().find(({told}) => told === from);
+    const all = this.list();
+    const own = all.find(({told}) => from !== null && told === from) ??
+      all.find(({key}) => key !== null && key === instead);
     if (own && this.inUse(own)) {
       this.#part(own, record);
     } else if (own && record !== null) {

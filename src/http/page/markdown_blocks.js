@@ -8,7 +8,7 @@
 // A line is {text, at}: at is where text begins in the source. So every character that is shown can
 // be traced to its place there, which is how tokens keep their colours in formatted text.
 
-const kFence = /^( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)$/;
+const kFence = /^( {0,3})(`{3,}|~{3,})([^`]*)$/;
 const kHeading = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
 const kUnderline = /^ {0,3}(=+|-{2,})[ \t]*$/;  // of the paragraph above it, which is a heading then
 const kMath = /^ {0,3}(\\\[|\$\$)(.*)$/;
@@ -33,6 +33,18 @@ function linesOf(source, from = 0) {
 const isBlank = (line) => /^\s*$/.test(line.text);
 const indentOf = (line) => line.text.match(/^ */)[0].length;
 const cut = (line, n) => ({text: line.text.slice(n), at: line.at + n});
+
+// Of a heading: ## at its end, and blanks. No regular expression, as one takes the cube of a thousand
+// blanks in the middle.
+function withoutEndMarks(text) {
+  const before = (end, signs) => {
+    while (end > 0 && signs.includes(text[end - 1])) --end;
+    return end;
+  };
+  const end = before(text.length, " \t");
+  const marks = before(end, "#");
+  return text.slice(0, marks === 0 || " \t".includes(text[marks - 1]) ? before(marks, " \t") : end);
+}
 
 function cells(line) {
   const list = [];
@@ -111,7 +123,7 @@ class Parser {
     if (heading) {
       ++this.i;
       const inside = cut(line, heading[0].length);
-      inside.text = inside.text.replace(/(^|[ \t]+)#*[ \t]*$/, "");
+      inside.text = withoutEndMarks(inside.text);
       return {kind: "heading", level: heading[1].length, lines: [inside]};
     }
     if (kRule.test(text)) {

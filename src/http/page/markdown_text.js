@@ -6,6 +6,10 @@
 
 import {el} from "./dom.js";
 import {parseInline} from "./markdown_inline.js";
+import {segmentEnd} from "./markdown_segments.js";
+
+// Characters of one node: a browser shapes all of a node's text anew where some is added.
+const kNodeLength = 1000;
 
 /** Lines put together, and where each of their characters is in the source. */
 export function joined(lines) {
@@ -86,7 +90,8 @@ export class TextRun {
       : [painted];
     const last = this.#nodes.at(-1);
     const [first] = nodes;
-    if (last && last.className === first.className && last.title === first.title) {
+    if (last && last.className === first.className && last.title === first.title &&
+        last.textContent.length < kNodeLength) {
       (last.firstChild ?? last).appendData(first.textContent);  // one piece, in two updates
       nodes.shift();
     }
@@ -168,9 +173,31 @@ function updatePieces(pieces, nodes, all, parent, before) {
   }
 }
 
+class Segment {
+  end = 0;
+  #pieces = [];
+
+  /** `node`: its own, of `parent`; null for what stands in `parent` itself. */
+  constructor(parent, before, node) {
+    this.node = node;
+    this.parent = node ?? parent;
+    this.before = node ? () => null : before;
+    if (node) parent.insertBefore(node, before());
+  }
+
+  update(text, all) {
+    updatePieces(this.#pieces, parseInline(text), {...all, text}, this.parent, this.before);
+  }
+
+  remove() {
+    this.node?.remove();
+    for (const piece of this.#pieces) piece.remove();
+  }
+}
+
 /** Lines of markdown without blocks, in `parent` in front of what `before()` gives. */
 export class InlineView {
-  #pieces = [];
+  #segments = [];
   #text = "";
   #at = null;
 
@@ -184,7 +211,19 @@ export class InlineView {
     const at = lines[0]?.at ?? null;
     if (text === this.#text && at === this.#at) return;
     const same = at === this.#at ? commonLength(this.#text, text) : 0;
-    updatePieces(this.#pieces, parseInline(text), {text, place, same, paint}, this.parent, this.before);
+    // A segment's end was found by the character behind it, too.
+    let first = 0;
+    while (this.#segments[first]?.end < same) ++first;
+    for (const gone of this.#segments.splice(first + 1)) gone.remove();
+    let from = this.#segments[first - 1]?.end ?? 0;
+    for (let i = first; i === 0 || from < text.length; ++i) {
+      const begin = from;
+      from = segmentEnd(text, begin);
+      this.#segments[i] ??= new Segment(this.parent, this.before, i > 0 ? el("span", {class: "part"}) : null);
+      this.#segments[i].update(text.slice(begin, from),
+        {place: (k) => place(begin + k), same: same - begin, paint});
+      this.#segments[i].end = from;
+    }
     this.#text = text;
     this.#at = at;
   }

@@ -74,6 +74,20 @@ class Settings extends EventTarget {
 
   constructor() {
     super();
+    this.#read();
+    // All of them are kept together: with what it knew before, this tab would undo another one's.
+    addEventListener("storage", ({key, newValue}) => {
+      if (key !== kKey || newValue === null) return;
+      const {colours, model} = this.#values;
+      this.#read();
+      this.#values.model = model;  // two tabs may ask two models
+      for (const name of [...(colours === this.get("colours") ? [] : ["colours"]), null]) {
+        this.dispatchEvent(new CustomEvent("change", {detail: name}));
+      }
+    });
+  }
+
+  #read() {
     try {
       const stored = JSON.parse(localStorage.getItem(kKey) ?? "{}");
       for (const [name, value] of Object.entries(kDefaults)) {

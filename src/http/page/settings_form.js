@@ -178,6 +178,7 @@ export class SettingsForm {
         moreSampling()),
       el("section", {}, el("h3", {}, "Speculation"), speculationSwitch(), this.more),
       this.resetButton);
+    this.system.show();
     this.#names = null;
     this.#showDrafters();
     this.#showDefaults();
@@ -186,7 +187,6 @@ export class SettingsForm {
 
   #reset() {
     this.system.set("");
-    this.system.show();
     settings.reset();
   }
 

@@ -13,6 +13,7 @@ function fileNameFor(name) {
 export class Sidebar {
   #renaming = null;
   #shown = "";  // what the list was made of
+  #seen = {id: null, at: -1};  // the current one, where it was brought into sight
 
   /** `onChoose()` after another one was chosen; `onRemove(conversation)` before it goes. */
   constructor(conversations, {onChoose, onRemove, toast}) {
@@ -49,6 +50,16 @@ export class Sidebar {
         : this.conversations.persistent ? "Conversations stay in this browser."
           : "This browser keeps nothing: conversations end with the page.")]));
     if (focused) this.#focus(this.conversations.current);
+    this.#follow(list.indexOf(this.conversations.current));
+  }
+
+  // The current one is in sight where it is now: what is written in it moves it to the top. Whoever
+  // scrolls the list is left alone.
+  #follow(at) {
+    const {id} = this.conversations.current;
+    if (id === this.#seen.id && at === this.#seen.at) return;
+    this.#seen = {id, at};
+    this.list.children[at]?.scrollIntoView({block: "nearest"});
   }
 
   // Its name in the list, or what stands above the list.

@@ -28,14 +28,15 @@ class DatabaseStore {
     return this.database.transaction(kStore, mode).objectStore(kStore);
   }
 
-  all() {
+  async all() {
     return done(this.#store("readonly").getAll());
   }
 
   // A page that goes away aborts what it has not committed, and by itself a transaction is committed
   // only after the answers to its requests: what was typed just before a reload would be lost. So
-  // nothing is read here before it is written; see conversations.js for what two tabs write.
-  #write(change) {
+  // nothing is read here before it is written; see conversations.js for what two tabs write. It begins
+  // at once; an error, also of a database that the browser has closed, is the promise's.
+  async #write(change) {
     const store = this.#store("readwrite");
     change(store);
     return new Promise((resolve, reject) => {

@@ -10,8 +10,12 @@ export function fileBlock(name, text) {
   return `${name}:\n${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}\n`;
 }
 
+const kOthers = {image: "it is a picture", audio: "it is a sound", video: "it is a film"};
+
 /** The text of `file`. Throws an Error whose message says why it has none. */
 export async function textOf(file) {
+  const other = file.type === "image/svg+xml" ? null : kOthers[file.type.split("/")[0]];
+  if (other) throw new Error(`${other}, and messages are text`);  // whatever its size
   if (file.size > kMostBytes) throw new Error("it is larger than 1 MiB");
   let text;
   try {

@@ -39,6 +39,8 @@ export function toast(text, {label, action, focus = false, onLeave = () => {}} =
     go();
   });
   const toasts = byId("toasts");
+  // What is said again takes the place of the first time.
+  if (!label) [...toasts.children].find((other) => other.textContent === text)?.remove();
   toasts.append(node);
   while (toasts.childElementCount > kMost) toasts.firstElementChild.remove();
   start();

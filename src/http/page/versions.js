@@ -64,3 +64,27 @@ export function dropVersion(messages, index, first, tail) {
   if (versions.tails.length === 1) delete messages[index].versions;
   return true;
 }
+
+function saidFrom(messages, from, {shownOnly, skip = -1}) {
+  const said = [];
+  for (let i = from; i < messages.length; ++i) {
+    const {role, content, toolCalls, versions} = messages[i];
+    if (versions?.tails?.length > 1 && i !== skip && !shownOnly) {
+      return [...said, versions.tails.map((tail) => tail ? saidFrom(tail, 0, {})
+        : saidFrom(messages, i, {skip: i}))];
+    }
+    if (role === "system") continue;
+    said.push([role, content, (toolCalls ?? []).map(({name, arguments: given}) => [name, given])]);
+  }
+  return said;
+}
+
+/** All that was said in `messages`, as a text to be compared: whichever version is shown of each. */
+export function allSaid(messages) {
+  return JSON.stringify(saidFrom(messages, 0, {}));
+}
+
+/** The same of what is shown. */
+export function shownSaid(messages) {
+  return JSON.stringify(saidFrom(messages, 0, {shownOnly: true}));
+}

@@ -113,8 +113,9 @@ Result<GgufReader> open_whole(const std::string& path) {
   if (!file.ok()) return file;
   const Result<std::uint32_t> parts = file->u32("split.count");
   if (parts.ok() && *parts > 1) {
-    return unsupported("'" + path + "' is one of " + std::to_string(*parts) +
-                       " parts; join them first (llama-gguf-split --merge)");
+    return unsupported("'" + path + "' is one of the " + std::to_string(*parts) +
+                       " files that its model is split over; join them with llama.cpp's "
+                       "llama-gguf-split --merge FIRST.gguf WHOLE.gguf, and take the whole");
   }
   return file;
 }

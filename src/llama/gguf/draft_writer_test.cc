@@ -14,6 +14,7 @@
 #include "llama/gguf/gguf_file.h"
 #include "llama/gguf/vocabulary_cut.h"
 #include "testing/gguf_damage.h"
+#include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 #include "testing/tiny_runner.h"
@@ -297,6 +298,9 @@ TEST_F(DraftWriterTest, WhatCannotBeMadeIsRefusedWithTheReason) {
   recipe.layers = {0, 2};
   expect_refused(source, recipe, StatusCode::kInvalidArgument, "layer 2 is out of range");
   expect_refused(dir_.file("missing.gguf"), {}, StatusCode::kNotFound, "missing.gguf");
+  const Result<std::string> split = testing::write_gguf_split(source, dir_.file("split"), {2});
+  ASSERT_TRUE(split.ok()) << split.status().message();
+  expect_refused(*split, {}, StatusCode::kUnsupported, "llama-gguf-split --merge");
 
   TinyModelOptions recurrent;
   recurrent.architecture = testing::TinyArchitecture::kShortConv;
