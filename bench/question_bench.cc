@@ -50,7 +50,7 @@ void questions(benchmark::State& state) {
   }
   Planner planner;
   planner.set_target_cost(CostCurve(points));
-  planner.account(0).note_pass(true, n, 0.1 * machine.ms(1) * n);
+  planner.account(0).note_pass(true, n, 0.1 * machine.ms(1) * n, planner.target_cost());
   testing::FakeModel target(testing::capabilities(n), testing::random_rows(testing::kVocab, 1, 1));
   testing::FakeModel draft(testing::capabilities(n), testing::random_rows(testing::kVocab, 1, 1));
   const testing::FakeVocabulary vocabulary(testing::kVocab);
