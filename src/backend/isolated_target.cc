@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/list_of.h"
 #include "llama/files/gguf_header.h"
 #include "llama/workers/rpc_worker.h"
 #include "remote/host_program.h"
@@ -36,13 +37,13 @@ std::string gone_workers(const Workers& workers) {
   if (workers.empty()) return "";
   const std::chrono::steady_clock::time_point end =
       std::chrono::steady_clock::now() + kAllLostPatience;
-  std::string gone;
+  std::vector<std::string> gone;
   for (const llama::WorkerAddress& worker : workers) {
     if (std::chrono::steady_clock::now() >= end) break;
     const Status answered = llama::check_worker(worker, kLostPatienceMs, nullptr);
-    if (!answered.ok()) gone += (gone.empty() ? "" : "; ") + answered.message();
+    if (!answered.ok()) gone.push_back(answered.message());
   }
-  return gone.empty() ? "all of its workers answer now" : gone;
+  return gone.empty() ? "all of its workers answer now" : joined(gone, "; ");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "plan/drafter_account.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace outrider {
 namespace {
@@ -39,6 +40,13 @@ constexpr double kMostOffUnseen = 8.0;
 // However little was expected, this is credible, in times of a single token: it loses little.
 constexpr double kLeastHeldUp = 0.25;
 
+// What is credible where `most_ms` is by what is known of the drafter. All is, where nothing is
+// known of the target.
+double credible_ms(double most_ms, const CostCurve& target) {
+  if (target.empty()) return std::numeric_limits<double>::infinity();
+  return std::max(most_ms, kLeastHeldUp * target.ms(1));
+}
+
 }  // namespace
 
 double DrafterAccount::most_pass_ms(bool first, std::int32_t sharing,
@@ -47,16 +55,13 @@ double DrafterAccount::most_pass_ms(bool first, std::int32_t sharing,
   const double expected_ms = pass_ms(first, n, target) * n;
   const bool unseen = first_.empty();
   // Of one that nothing is known of: as long as the target's own.
-  const double most_ms = unseen && expected_share_ <= 0.0
-                             ? target.ms(n)
-                             : (unseen ? kMostOffUnseen : kMostOff) * expected_ms;
-  return std::max(most_ms, kLeastHeldUp * target.ms(1));
+  if (unseen && expected_share_ <= 0.0) return credible_ms(target.ms(n), target);
+  return credible_ms((unseen ? kMostOffUnseen : kMostOff) * expected_ms, target);
 }
 
 double DrafterAccount::note_pass(bool first, std::int32_t sharing, double ms,
                                  const CostCurve& target) {
-  const double counted =
-      target.empty() ? ms : held_up_pass_.counted(ms, most_pass_ms(first, sharing, target));
+  const double counted = held_up_pass_.counted(ms, most_pass_ms(first, sharing, target));
   (first ? first_ : further_).note(sharing, counted);
   return counted;
 }
@@ -65,10 +70,9 @@ double DrafterAccount::note_reading(std::int64_t tokens, double ms, const CostCu
   if (tokens <= 0) return 0.0;
   const double n = static_cast<double>(tokens);
   const double expected_ms = reading_ms(tokens, target);
-  const double most_ms = std::max((read_tokens_ > 0.0 ? kMostOff : kMostOffUnseen) * expected_ms,
-                                  kLeastHeldUp * target.ms(1));
+  const double most_off = read_tokens_ > 0.0 ? kMostOff : kMostOffUnseen;
   const double counted =
-      target.empty() ? std::max(ms, 0.0) : held_up_reading_.counted(std::max(ms, 0.0), most_ms);
+      held_up_reading_.counted(std::max(ms, 0.0), credible_ms(most_off * expected_ms, target));
   const double fade = std::max(0.0, 1.0 - n / kReadMemory);
   if (read_tokens_ > 0.0) invested_ms_ += counted - expected_ms;
   read_tokens_ = read_tokens_ * fade + n;
