@@ -1,6 +1,7 @@
 // DrafterAccount: what one drafter costs, what it gains, and so whether it may be asked.
 //
-// Idea. It puts together parts that know nothing of each other but what is said here:
+// Idea. It puts together five parts. Each can be read by itself; ReadingRisk asks GainShares, and
+// otherwise they meet only here:
 //
 //   DrafterCosts   what its passes and reading take                        plan/drafter_costs.h
 //   GainShares     what it gains of a token's plain time, by kind of step  plan/gain_shares.h
