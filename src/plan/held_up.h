@@ -7,7 +7,7 @@
 // alone says nothing of the next, so it counts as the most that is credible. The next one that
 // takes as long counts in full: then it is the draft that is slow.
 //
-// Tested by drafter_account_test.cc and engine/engine_planner_pauses_test.cc.
+// Tested by drafter_costs_test.cc and engine/engine_planner_pauses_test.cc.
 #pragma once
 
 #include <algorithm>
