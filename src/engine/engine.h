@@ -146,7 +146,7 @@ class Engine {
  private:
   void set_interrupt(const std::atomic<bool>* flag);
   std::size_t take_over(SeqId seq, std::size_t kept);
-  std::size_t begin_like(SeqId from, SeqId seq, std::size_t kept);
+  std::size_t begin_like(SeqId seq, SeqId from, std::size_t kept);
   std::vector<IdleTexts::Running> running_texts() const;
   void share_awaited();
   void begin(Sequence& sequence, const IdleTexts::Choice& choice);

@@ -26,8 +26,8 @@ std::size_t Engine::take_over(SeqId seq, std::size_t kept) {
   return 0;
 }
 
-// The same where `seq` may begin with another sequence's tokens.
-std::size_t Engine::begin_like(SeqId from, SeqId seq, std::size_t kept) {
+// The same where `seq` may begin with another sequence's tokens. The order of Drafter::begin_like.
+std::size_t Engine::begin_like(SeqId seq, SeqId from, std::size_t kept) {
   if (from == seq || kept == 0) return take_over(seq, kept);
   const Pos length = std::min(static_cast<Pos>(kept), target_.length(from));
   if (target_.share(from, seq, length).ok()) return static_cast<std::size_t>(length);
@@ -39,7 +39,7 @@ std::size_t Engine::begin_like(SeqId from, SeqId seq, std::size_t kept) {
 void Engine::begin(Sequence& s, const IdleTexts::Choice& choice) {
   idle_.clear(choice.seq);
   try {
-    const std::size_t kept = begin_like(choice.from, choice.seq, choice.kept);
+    const std::size_t kept = begin_like(choice.seq, choice.from, choice.kept);
     s.cached_tokens = static_cast<std::int64_t>(kept);
     begin_drafting(s, choice.from, kept);
   } catch (...) {
@@ -126,7 +126,7 @@ void Engine::share_awaited() {
     const SeqId from = (*other)->seq;
     const std::size_t held = std::min(wanted, static_cast<std::size_t>(target_.length(from)));
     if (held <= static_cast<std::size_t>(target_.length(s->seq))) continue;
-    const std::size_t kept = begin_like(from, s->seq, held);
+    const std::size_t kept = begin_like(s->seq, from, held);
     s->cached_tokens = static_cast<std::int64_t>(kept);
     begin_drafters(*s, from, kept);
   }
