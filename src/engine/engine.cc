@@ -87,7 +87,7 @@ Status check_options(const Request& r) {
     return out_of_range("max_tokens", r.max_tokens, kMaxTokensRange, {}, /*whole=*/true);
   }
   OUTRIDER_RETURN_IF_ERROR(validate(r.draft));
-  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
+  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft.branches));
   if (!kLogprobsRange.contains(r.logprobs)) {
     return out_of_range("logprobs", r.logprobs, kLogprobsRange, {}, /*whole=*/true);
   }

@@ -12,14 +12,16 @@
 #include <vector>
 
 #include "base/field.h"
+#include "base/request_limits.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "draft/base/drafter.h"
-#include "engine/request.h"
+#include "draft/base/drafter_plan.h"
 #include "model/chat.h"
 #include "model/exactness.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"
+#include "verify/acceptance_rule.h"
 
 namespace outrider {
 
@@ -75,11 +77,6 @@ std::span<const Field<CompletionRequest>> prompt_fields();
 std::span<const Field<ChatOptions>> chat_fields();
 std::span<const Field<CompletionRequest>> output_fields();
 std::span<const Field<CompletionRequest>> speculation_fields();
-
-// What holds of a text that was made as `stats` say, of a target of which `target` holds. Whatever
-// the backend can, the rules that draw keep the distribution, not the text. The coverage, which is
-// the probe's, stays.
-Exactness exactness_of(const SpeculationStats& stats, const Exactness& target);
 
 // Calls visitor(fields, object) for each of the tables, with the part of `request` that it is
 // about, in the order of documentation. visit_settings: without what is to be answered.
