@@ -67,12 +67,6 @@ void Engine::set_interrupt(const std::atomic<bool>* flag) {
   }
 }
 
-std::int32_t planned_width(const Exactness& exactness) {
-  // Where not even two tokens are exact there is nothing to keep to.
-  const bool limited = exactness.kind != Exactness::Kind::kExact && exactness.width > 1;
-  return limited ? exactness.width : CostCurve::kMaxWidth;
-}
-
 namespace {
 
 Status check_options(const Request& r) {

@@ -26,7 +26,6 @@
 #include "engine/prompt_share.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
-#include "model/exactness.h"
 #include "model/language_model.h"
 #include "model/vocabulary.h"
 
@@ -53,7 +52,7 @@ struct EngineOptions {
   // A request waits for a running one to read what both begin with, if that saves it at least as
   // many tokens. One more pass costs less than reading them (docs/decisions.md).
   std::int32_t least_awaited = 64;
-  // Most tokens of a sequence in a step where the planner chooses.
+  // Most tokens of a sequence in a step where the planner chooses (engine/step_width.h).
   std::int32_t planned_width = CostCurve::kMaxWidth;
   // What passes of the target take, as far as that was measured; the rest is measured while it
   // works.
@@ -61,10 +60,6 @@ struct EngineOptions {
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };
-
-// The widest step to be chosen for a target: not wider than what is known to be exact, where a
-// width is known.
-std::int32_t planned_width(const Exactness& exactness);
 
 struct Step;
 

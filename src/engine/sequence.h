@@ -52,7 +52,7 @@ struct Sequence {
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;
   bool planned = false;    // the planner chooses the width of this step
-  std::int32_t width = 1;  // of this step at most, when it does not
+  std::int32_t width = 1;  // of this step at most, whoever chooses (engine/step_width.h)
   DrafterMask asked = 0;   // who was asked in this step, and could answer
   TreeChances chances;     // of `proposed`, where the planner chooses
   RequestPlan plan;
@@ -84,6 +84,10 @@ struct Sequence {
   bool only_reads() const { return request.max_tokens == 0; }
   // Tokens that the text may still go on by.
   std::int64_t remaining() const;
+  // The same in a context of `n_ctx` tokens, without a shift.
+  std::int64_t context_left(std::int64_t n_ctx) const {
+    return n_ctx - static_cast<std::int64_t>(text.size());
+  }
   // Its tokens are drawn: its temperature is not 0.
   bool is_drawn() const { return request.sampler != nullptr && !request.sampler->greedy(); }
   bool wants_drafts() const { return stats.enabled; }

@@ -7,6 +7,7 @@
 
 #include "base/list_of.h"
 #include "draft/drafter_table.h"
+#include "model/model_options.h"
 
 namespace outrider {
 namespace {

@@ -102,9 +102,6 @@ Status set_drafters(CompletionRequest& request, std::string_view expression,
 // A bias as the command takes it, as llama.cpp's: "15043+1", "15043-inf". Nothing: it is none.
 std::optional<LogitBias> parse_logit_bias(std::string_view text);
 
-// What a target is opened for when the planner chooses. Measured costs are kept for it.
-inline constexpr std::int32_t kOpenedWidth = 16;
-
 // The width that a target is opened for, whether it is used or not, so that its settings do not
 // depend on that: the request's; where the planner chooses kOpenedWidth, with plain decoding 4.
 std::int32_t opened_width(const CompletionRequest& request);
