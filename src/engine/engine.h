@@ -167,7 +167,7 @@ class Engine {
   Planner planner_;
   PromptShare prompts_;
   PromptDivision division_;
-  std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // requests that run, oldest first
   std::vector<Completion> done_;                      // finished, not taken
   IdleTexts idle_;                                    // sequences of the target not in use
   RequestId next_id_ = 1;
