@@ -42,6 +42,7 @@
 #include "llama/open_target.h"
 #include "llama/sampling/sampler_chain.h"
 #include "llama/vocabulary/vocabulary.h"
+#include "request/draft_defaults.h"
 #include "testing/fake_model.h"
 
 namespace outrider {

@@ -15,6 +15,7 @@
 #include "draft/model/draft_model.h"
 #include "draft/suffix/suffix_drafter.h"
 #include "engine/engine.h"
+#include "request/draft_defaults.h"
 #include "testing/fake_model.h"
 
 namespace outrider {

@@ -8,6 +8,7 @@
 
 #include "draft/drafter_table.h"
 #include "draft/ngram/ngram_file.h"
+#include "request/draft_defaults.h"
 #include "testing/runtime_fixture.h"
 #include "testing/suffix_file.h"
 #include "testing/tiny_dir.h"

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "request/draft_defaults.h"
+
 namespace outrider::api {
 namespace {
 

@@ -4,20 +4,20 @@
 #include <optional>
 #include <utility>
 
+#include "engine/step_width.h"
+
 namespace outrider {
 namespace {
 
 // How many nodes the drafters may propose for a part: what could be checked, accepted and used.
 std::int32_t useful_nodes(const Step& step, const Sequence& s) {
-  const Capabilities& caps = step.target.capabilities();
-  const std::int32_t width =
-      s.planned ? std::min({kMostPlanned + 1, step.costs->most() + 1, step.planned_width})
-                : s.width;
-  std::int64_t nodes = std::min(width, caps.max_width) - 1;
+  std::int32_t nodes = s.width - 1;
+  if (s.planned) nodes = std::min({nodes, kMostPlanned, step.costs->most()});
   // A step says at most nodes + 1 tokens; more than the text has room for is wasted.
-  nodes = std::min(nodes, s.remaining() - 1);
-  nodes = std::min<std::int64_t>(nodes, caps.n_ctx - static_cast<std::int64_t>(s.text.size()) - 1);
-  return static_cast<std::int32_t>(std::max<std::int64_t>(nodes, 0));
+  const std::int64_t left =
+      std::min(s.remaining(), s.context_left(step.target.capabilities().n_ctx));
+  return static_cast<std::int32_t>(
+      std::max<std::int64_t>(std::min<std::int64_t>(nodes, left - 1), 0));
 }
 
 // A sequence that the drafter could be asked about.

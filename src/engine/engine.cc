@@ -67,12 +67,6 @@ void Engine::set_interrupt(const std::atomic<bool>* flag) {
   }
 }
 
-std::int32_t planned_width(const Exactness& exactness) {
-  // Where not even two tokens are exact there is nothing to keep to.
-  const bool limited = exactness.kind != Exactness::Kind::kExact && exactness.width > 1;
-  return limited ? exactness.width : CostCurve::kMaxWidth;
-}
-
 namespace {
 
 Status check_options(const Request& r) {
@@ -87,7 +81,7 @@ Status check_options(const Request& r) {
     return out_of_range("max_tokens", r.max_tokens, kMaxTokensRange, {}, /*whole=*/true);
   }
   OUTRIDER_RETURN_IF_ERROR(validate(r.draft));
-  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
+  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft.branches));
   if (!kLogprobsRange.contains(r.logprobs)) {
     return out_of_range("logprobs", r.logprobs, kLogprobsRange, {}, /*whole=*/true);
   }

@@ -26,7 +26,6 @@
 #include "engine/prompt_share.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
-#include "model/exactness.h"
 #include "model/language_model.h"
 #include "model/vocabulary.h"
 
@@ -53,7 +52,7 @@ struct EngineOptions {
   // A request waits for a running one to read what both begin with, if that saves it at least as
   // many tokens. One more pass costs less than reading them (docs/decisions.md).
   std::int32_t least_awaited = 64;
-  // Most tokens of a sequence in a step where the planner chooses.
+  // Most tokens of a sequence in a step where the planner chooses (engine/step_width.h).
   std::int32_t planned_width = CostCurve::kMaxWidth;
   // What passes of the target take, as far as that was measured; the rest is measured while it
   // works.
@@ -61,10 +60,6 @@ struct EngineOptions {
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };
-
-// The widest step to be chosen for a target: not wider than what is known to be exact, where a
-// width is known.
-std::int32_t planned_width(const Exactness& exactness);
 
 struct Step;
 
@@ -146,7 +141,7 @@ class Engine {
  private:
   void set_interrupt(const std::atomic<bool>* flag);
   std::size_t take_over(SeqId seq, std::size_t kept);
-  std::size_t begin_like(SeqId from, SeqId seq, std::size_t kept);
+  std::size_t begin_like(SeqId seq, SeqId from, std::size_t kept);
   std::vector<IdleTexts::Running> running_texts() const;
   void share_awaited();
   void begin(Sequence& sequence, const IdleTexts::Choice& choice);
@@ -172,7 +167,7 @@ class Engine {
   Planner planner_;
   PromptShare prompts_;
   PromptDivision division_;
-  std::vector<std::unique_ptr<Sequence>> sequences_;  // running, oldest first
+  std::vector<std::unique_ptr<Sequence>> sequences_;  // requests that run, oldest first
   std::vector<Completion> done_;                      // finished, not taken
   IdleTexts idle_;                                    // sequences of the target not in use
   RequestId next_id_ = 1;

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "engine/engine.h"
+#include "engine/step_width.h"
 
 namespace outrider {
 
@@ -26,8 +27,8 @@ std::size_t Engine::take_over(SeqId seq, std::size_t kept) {
   return 0;
 }
 
-// The same where `seq` may begin with another sequence's tokens.
-std::size_t Engine::begin_like(SeqId from, SeqId seq, std::size_t kept) {
+// The same where `seq` may begin with another sequence's tokens. The order of Drafter::begin_like.
+std::size_t Engine::begin_like(SeqId seq, SeqId from, std::size_t kept) {
   if (from == seq || kept == 0) return take_over(seq, kept);
   const Pos length = std::min(static_cast<Pos>(kept), target_.length(from));
   if (target_.share(from, seq, length).ok()) return static_cast<std::size_t>(length);
@@ -39,7 +40,7 @@ std::size_t Engine::begin_like(SeqId from, SeqId seq, std::size_t kept) {
 void Engine::begin(Sequence& s, const IdleTexts::Choice& choice) {
   idle_.clear(choice.seq);
   try {
-    const std::size_t kept = begin_like(choice.from, choice.seq, choice.kept);
+    const std::size_t kept = begin_like(choice.seq, choice.from, choice.kept);
     s.cached_tokens = static_cast<std::int64_t>(kept);
     begin_drafting(s, choice.from, kept);
   } catch (...) {
@@ -126,7 +127,7 @@ void Engine::share_awaited() {
     const SeqId from = (*other)->seq;
     const std::size_t held = std::min(wanted, static_cast<std::size_t>(target_.length(from)));
     if (held <= static_cast<std::size_t>(target_.length(s->seq))) continue;
-    const std::size_t kept = begin_like(from, s->seq, held);
+    const std::size_t kept = begin_like(s->seq, from, held);
     s->cached_tokens = static_cast<std::int64_t>(kept);
     begin_drafters(*s, from, kept);
   }
@@ -186,9 +187,8 @@ void Engine::make_room() {
     if (s->over() || s->awaited) continue;
     const std::int64_t length = target_.length(s->seq);
     const std::int64_t missing = static_cast<std::int64_t>(s->text.size()) - length;
-    const std::int32_t width = s->request.width == kAutoWidth
-                                   ? std::min(options_.planned_width, caps.max_width)
-                                   : s->request.width;
+    const std::int32_t width =
+        asked_width(s->request, std::min(options_.planned_width, caps.max_width));
     const std::int64_t wanted =
         std::min<std::int64_t>({missing + width - 1, caps.n_batch, caps.n_ctx - length});
     while (target_.room(s->seq) < wanted) {

@@ -224,14 +224,5 @@ TEST(Planner, ADraftsReadingDoesNotHoldUpTheFirstToken) {
   EXPECT_DOUBLE_EQ(first_token_ms(true), first_token_ms(false));
 }
 
-TEST(PlannedWidth, KeepsToWhatIsKnownToBeExact) {
-  using Kind = Exactness::Kind;
-  EXPECT_EQ(planned_width({.kind = Kind::kExact, .width = 16}), CostCurve::kMaxWidth);
-  EXPECT_EQ(planned_width({.kind = Kind::kUpToWidth, .width = 4}), 4);
-  EXPECT_EQ(planned_width({.kind = Kind::kDistributional, .width = 1}), CostCurve::kMaxWidth);
-  EXPECT_EQ(planned_width({.kind = Kind::kDistributional, .width = 4}), 4)
-      << "alone it is exact up to there";
-}
-
 }  // namespace
 }  // namespace outrider

@@ -83,7 +83,7 @@ std::int32_t width_without_prompts(const Step& step) {
   std::int32_t width = 0;
   for (const Part& part : step.parts) {
     if (part.item < 0 || !part.ready || !part.sequence->answered) return 0;
-    width += static_cast<std::int32_t>(part.prefix.size()) + part.sequence->sent->size();
+    width += part.n_tokens();
   }
   return width;
 }
@@ -92,13 +92,13 @@ void count_tokens(Step& step) {
   for (Part& part : step.parts) {
     if (step.interrupted) part.item = -1;
     if (part.item < 0) continue;
-    const std::int32_t n = static_cast<std::int32_t>(part.prefix.size());
     if (part.sequence->answered) {
-      step.n_text += n + (part.ready ? part.sequence->sent->size() : 0);
+      step.n_text += part.n_tokens();
       continue;
     }
-    step.n_prompt += n + (part.ready ? part.sequence->sent->size() : 0);
-    part.sequence->timings.prompt_tokens_evaluated += n + (part.ready ? 1 : 0);  // the root
+    step.n_prompt += part.n_tokens();
+    part.sequence->timings.prompt_tokens_evaluated +=
+        static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);  // the root
   }
 }
 

@@ -100,9 +100,8 @@ void plan(Step& step) {
   const Capabilities& caps = step.target.capabilities();
   std::vector<WidthRequest> fixed;
   std::vector<WidthRequest> planned;
-  std::int32_t budget = caps.n_batch;
+  std::int32_t budget = caps.n_batch - step.n_prefix;
   for (Part& part : step.parts) {
-    budget -= static_cast<std::int32_t>(part.prefix.size());
     if (!part.ready) continue;
     Sequence& s = *part.sequence;
     s.sent = s.proposed;
@@ -113,14 +112,13 @@ void plan(Step& step) {
     if (chain) keep_one_child_each(*s.sent, s.draws);
     const std::int32_t room =
         step.target.room(s.seq) - static_cast<std::int32_t>(part.prefix.size());
-    const std::int32_t width = s.planned ? step.planned_width : s.width;
     // Where a full context is shifted, what follows it follows another text: the step may not say
     // more than there is room for. Fillers could.
     const std::int32_t left =
-        s.request.shift_keep < 0 ? room : caps.n_ctx - static_cast<std::int32_t>(s.text.size());
+        s.request.shift_keep < 0 ? room : static_cast<std::int32_t>(s.context_left(caps.n_ctx));
     (s.planned ? planned : fixed)
         .push_back({.tree = &*s.sent,
-                    .max_width = std::max(1, std::min({width, caps.max_width, room, left})),
+                    .max_width = std::max(1, std::min({s.width, room, left})),
                     .max_leaves = caps.max_leaves});
   }
   // The planner's requests have their roots in the batch whatever the others take.

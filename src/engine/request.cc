@@ -1,46 +1,14 @@
 #include "engine/request.h"
 
-#include <algorithm>
-
-#include "draft/drafter_table.h"
-
 namespace outrider {
 
-void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
-  shape.branches = width == kAutoWidth ? kAutoBranches : width;
-  if (judges_chains_only(rule)) shape.branches = 1;
-  shape.model_branches = width == kAutoWidth && !draws(rule) ? kAutoModelBranches : 1;
-}
-
-void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
-  if (shape.branches == kBranchesByWidth) set_default_branches(shape, rule, width);
-}
-
-Status check_branches(AcceptanceRule rule, const DraftShape& shape) {
-  if (!judges_chains_only(rule) || shape.branches <= 1) return Status();
-  return wrong_value("branches", std::to_string(shape.branches),
-                     "1 with rule=" + std::string(traits_of(rule).name) + ", which judges chains");
-}
-
-DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
-  // One of them is there at most.
-  DrafterPlan plan;
-  const auto add_all = [&plan](ModelFile model) {
-    for (const DrafterKind& kind : drafter_kinds()) {
-      if (kind.model == model) plan.chains.push_back({std::string(kind.name)});
-    }
-  };
-  add_all(ModelFile::kDraft);
-  if (draws(rule)) return plan;
-  add_all(ModelFile::kTarget);
-  for (const LookupKind* kind : lookup_kinds()) {
-    const bool has_files =
-        std::find(with_files.begin(), with_files.end(), kind->name) != with_files.end();
-    const bool guesses =
-        kind->unasked == Unasked::kAlways || (kind->unasked == Unasked::kWithFiles && has_files);
-    if (guesses) plan.chains.push_back({std::string(kind->name)});
-  }
-  return plan;
+Exactness exactness_of(const SpeculationStats& stats, const Exactness& target) {
+  if (!stats.enabled || keeps_text(stats.rule)) return target;
+  return {.kind = Exactness::Kind::kDistributional,
+          .width = 1,
+          .coverage = target.coverage,
+          .reason = "the rule " + std::string(traits_of(stats.rule).name) +
+                    " keeps the distribution, not the text of plain decoding"};
 }
 
 }  // namespace outrider

@@ -10,25 +10,18 @@
 #include <string_view>
 #include <vector>
 
-#include "base/field.h"
+#include "base/request_limits.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "draft/base/drafter.h"
 #include "draft/base/drafter_plan.h"
-#include "engine/acceptance_rule.h"
+#include "model/exactness.h"
 #include "model/sampler.h"
+#include "verify/acceptance_rule.h"
 
 namespace outrider {
 
 using RequestId = std::uint64_t;
-
-inline constexpr std::int32_t kAutoWidth = -1;
-inline constexpr std::int32_t kMaxLogprobs = 20;
-
-// What numbers of a request may be. Whoever takes them from users has the same (request/).
-inline constexpr Range kMaxTokensRange = {.min = -1.0, .max = kMaxInt32};
-inline constexpr Range kWidthRange = {.min = 1.0, .max = kMaxStepWidth};  // or kAutoWidth
-inline constexpr Range kLogprobsRange = {.min = -1.0, .max = kMaxLogprobs};
 
 struct Request {
   std::vector<Token> prompt;  // not empty; ids of the target's vocabulary
@@ -63,25 +56,6 @@ struct Request {
   // tokens of the text, read the rest again and go on. -1: the text ends there (kLength).
   std::int32_t shift_keep = -1;
 };
-
-// The branches of a request whose client says nothing of them: of what is looked up as many as
-// `width`, or kAutoBranches with kAutoWidth; of a draft model, whose longer branches cost passes,
-// none, or kAutoModelBranches where the planner chooses (docs/decisions.md: 2 to 4 % with our
-// kernels, 5 to 12 % where width costs next to nothing). None at all with `block`, which judges
-// chains.
-inline constexpr std::int32_t kAutoBranches = 8;
-inline constexpr std::int32_t kAutoModelBranches = 3;
-void set_default_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
-// The same where `shape` leaves them open (kBranchesByWidth).
-void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width);
-
-// Errors: kInvalidArgument for branches with a rule that judges chains.
-Status check_branches(AcceptanceRule rule, const DraftShape& shape);
-
-// What "auto" stands for: the draft model and those that guess unasked (LookupKind::unasked;
-// `with_files`: the drafters that have any), merged. With the rules that draw, whose steps nobody
-// plans, the draft model alone. The engine passes over those that are not there.
-DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files);
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 
@@ -187,6 +161,11 @@ struct SpeculationStats {
   std::vector<std::int64_t> steps_by_width;
   std::vector<DepthStats> by_depth;  // [depth - 1], as long as the deepest; without fillers
 };
+
+// What holds of a text that was made as `stats` say, of a target of which `target` holds. Whatever
+// the backend can, the rules that draw keep the distribution, not the text. The coverage, which is
+// the probe's, stays.
+Exactness exactness_of(const SpeculationStats& stats, const Exactness& target);
 
 struct Timings {
   double prompt_ms = 0.0;       // from the first step to the first token

@@ -1,4 +1,10 @@
-// Sequence: one request on its way through the steps.
+// Sequence: a request that runs, from Engine::add until its completion is there.
+//
+// A model's sequence is a place for one text, numbered by SeqId. This is what the engine has of the
+// request that holds such a place of the target: its text, where that stands, and the counts for
+// its completion. Its neighbours: `Request` is what was asked for, `Completion` what comes of it. A
+// `Job` (serve/job.h) is the same request in the runtime, where it may still wait for a place. A
+// sequence of the target that no request has is an IdleTexts::Entry.
 #pragma once
 
 #include <array>
@@ -30,9 +36,9 @@ struct Sequence {
   // noise should not.
   std::uint64_t noise_seed;
 
-  RequestId id;
-  SeqId seq;
-  Request request;
+  RequestId id;     // what Engine::add gave for it
+  SeqId seq;        // the place that it holds in the target, and in its drafters
+  Request request;  // as it was asked; its sampler's state is the text's
   std::int64_t n_prompt;
   Output output;
   std::vector<TokenLogprob> logprobs;  // [tokens said] when asked for
@@ -52,7 +58,7 @@ struct Sequence {
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;
   bool planned = false;    // the planner chooses the width of this step
-  std::int32_t width = 1;  // of this step at most, when it does not
+  std::int32_t width = 1;  // of this step at most, whoever chooses (engine/step_width.h)
   DrafterMask asked = 0;   // who was asked in this step, and could answer
   TreeChances chances;     // of `proposed`, where the planner chooses
   RequestPlan plan;
@@ -84,6 +90,10 @@ struct Sequence {
   bool only_reads() const { return request.max_tokens == 0; }
   // Tokens that the text may still go on by.
   std::int64_t remaining() const;
+  // The same in a context of `n_ctx` tokens, without a shift.
+  std::int64_t context_left(std::int64_t n_ctx) const {
+    return n_ctx - static_cast<std::int64_t>(text.size());
+  }
   // Its tokens are drawn: its temperature is not 0.
   bool is_drawn() const { return request.sampler != nullptr && !request.sampler->greedy(); }
   bool wants_drafts() const { return stats.enabled; }

@@ -40,6 +40,11 @@ struct Part {
   bool ready = false;             // the root is within reach: the part has a tree and gives tokens
   std::ptrdiff_t item = -1;       // index in the target's batch; -1: not evaluated
   std::optional<Walk> walk;
+
+  // Of the batch, once the trees are planned.
+  std::int32_t n_tokens() const {
+    return static_cast<std::int32_t>(prefix.size()) + (ready ? sequence->sent->size() : 0);
+  }
 };
 
 struct Step {
@@ -52,6 +57,7 @@ struct Step {
   std::vector<Part> parts;
   std::vector<EvalItem> items;     // of the target's batch
   std::int32_t n_ready = 0;        // parts that will give tokens
+  std::int32_t n_prefix = 0;       // tokens of all prefixes; both after prepare
   std::optional<StepCosts> costs;  // for these, after prepare
   bool interrupted = false;        // the target was told to stop; nothing was evaluated
   FallingChances chances;          // of all nodes proposed where the planner chooses
@@ -65,10 +71,6 @@ struct Step {
   // was another one.
   std::int32_t timed_width = 0;
 };
-
-// Most nodes to propose where the planner chooses the width: beyond it, a step is hardly ever worth
-// more on any machine.
-inline constexpr std::int32_t kMostPlanned = 31;
 
 void prepare(Step& step);
 void propose(Step& step);

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "lab/oracle.h"
 #include "machine/fastest_run.h"
+#include "request/draft_defaults.h"
 
 namespace outrider::lab {
 namespace {

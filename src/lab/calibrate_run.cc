@@ -1,6 +1,5 @@
 #include "lab/calibrate_run.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -20,7 +19,7 @@ Result<MeasuredCurve> measure_curve(LanguageModel& model, const CalibratePlan& p
                        "' cannot take tokens back" +
                        (caps.rollback_reason.empty() ? "" : ": " + caps.rollback_reason));
   }
-  const std::int32_t most = std::min(caps.max_width, caps.n_batch);
+  const std::int32_t most = caps.widest_pass();
   const std::int32_t widest = plan.widths.back();
   if (widest > most) {
     return invalid_argument("--widths has " + std::to_string(widest) + ", but '" +

@@ -36,8 +36,9 @@
 namespace outrider::llama {
 
 struct TargetOptions {
-  std::int32_t widest = 16;  // most tokens of one sequence in a step, >= 1; above n_batch: n_batch
-  bool speculation = true;   // false: the caller will only take single steps
+  // Most tokens of one sequence in a step, >= 1; above n_batch: n_batch.
+  std::int32_t widest = kOpenedWidth;
+  bool speculation = true;  // false: the caller will only take single steps
 
   // Of the probe; 0: $OUTRIDER_PROBE_BUDGET_MS, else 10 s, and 3 s with ExactMode::kOff.
   double probe_budget_ms = 0.0;

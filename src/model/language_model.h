@@ -31,6 +31,7 @@
 // at a time; set_interrupt's flag may be raised from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -72,6 +73,10 @@ struct Capabilities {
   // Floats of a target's row where encode() makes n_hidden_in of them first; 0: the target's rows
   // are taken as they are.
   std::int32_t n_encoded = 0;
+
+  // Most tokens of one sequence in an evaluate() of its tree alone: the widest pass that can be
+  // measured or probed. What a step may have: engine/step_width.h.
+  std::int32_t widest_pass() const { return std::min(max_width, n_batch); }
 };
 
 // One sequence's part of an evaluation.

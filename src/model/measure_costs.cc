@@ -92,8 +92,8 @@ Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
   const Capabilities& caps = model.capabilities();
   std::vector<std::int32_t> widths;
   for (const std::int32_t width : options.widths) {
-    const bool fits = width >= 1 && width <= std::min(caps.max_width, caps.n_batch) &&
-                      width + options.depth <= caps.n_ctx;
+    const bool fits =
+        width >= 1 && width <= caps.widest_pass() && width + options.depth <= caps.n_ctx;
     if (fits) widths.push_back(width);
   }
   std::vector<CostSamples> samples;

@@ -19,6 +19,10 @@ enum class FlashAttention { kAuto, kOn, kOff };
 
 enum class HeadChoice { kAuto, kOff };  // used where there is one, or not
 
+// What a target is opened for where nobody says otherwise, and so when the planner chooses widths.
+// Measured costs are kept for it.
+inline constexpr std::int32_t kOpenedWidth = 16;
+
 struct ModelOptions {
   std::string path;                // of a GGUF file
   std::int32_t n_ctx = 4096;       // tokens of one sequence; 0: what the model was trained with
@@ -49,7 +53,7 @@ struct ModelOptions {
 
   // A target's only: what the settings of ExactMode::kOn and the probe depend on. The same with and
   // without speculation, so that the text is.
-  std::int32_t widest = 16;  // most tokens of one sequence in a step, 1 to kMaxStepWidth
+  std::int32_t widest = kOpenedWidth;  // most tokens of one sequence in a step, 1 to kMaxStepWidth
 
   // A target's only: the file of a trained head (EAGLE-3, DFlash) that will be its draft. The
   // target is opened with the hidden states that it reads; empty, or a file that is no head:

@@ -7,6 +7,7 @@
 
 #include "base/list_of.h"
 #include "draft/drafter_table.h"
+#include "model/model_options.h"
 
 namespace outrider {
 namespace {
@@ -218,15 +219,6 @@ std::span<const Field<CompletionRequest>> speculation_fields() {
   return kFields;
 }
 
-Exactness exactness_of(const SpeculationStats& stats, const Exactness& target) {
-  if (!stats.enabled || keeps_text(stats.rule)) return target;
-  return {.kind = Exactness::Kind::kDistributional,
-          .width = 1,
-          .coverage = target.coverage,
-          .reason = "the rule " + std::string(traits_of(stats.rule).name) +
-                    " keeps the distribution, not the text of plain decoding"};
-}
-
 Status set_drafters(CompletionRequest& request, std::string_view expression,
                     const std::string& name) {
   if (expression.size() > kMaxPlanBytes) {
@@ -278,7 +270,7 @@ Status validate_settings(const CompletionRequest& r) {
   OUTRIDER_RETURN_IF_ERROR(validate(r.sampling));
   OUTRIDER_RETURN_IF_ERROR(check(speculation_fields(), r));
   OUTRIDER_RETURN_IF_ERROR(check(shape_fields(), r.draft));
-  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft));
+  OUTRIDER_RETURN_IF_ERROR(check_branches(r.rule, r.draft.branches));
   return r.name_space ? check_namespace(*r.name_space) : Status();
 }
 

@@ -12,14 +12,16 @@
 #include <vector>
 
 #include "base/field.h"
+#include "base/request_limits.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "draft/base/drafter.h"
-#include "engine/request.h"
+#include "draft/base/drafter_plan.h"
 #include "model/chat.h"
 #include "model/exactness.h"
 #include "model/sampler.h"
 #include "model/vocabulary.h"
+#include "verify/acceptance_rule.h"
 
 namespace outrider {
 
@@ -76,11 +78,6 @@ std::span<const Field<ChatOptions>> chat_fields();
 std::span<const Field<CompletionRequest>> output_fields();
 std::span<const Field<CompletionRequest>> speculation_fields();
 
-// What holds of a text that was made as `stats` say, of a target of which `target` holds. Whatever
-// the backend can, the rules that draw keep the distribution, not the text. The coverage, which is
-// the probe's, stays.
-Exactness exactness_of(const SpeculationStats& stats, const Exactness& target);
-
 // Calls visitor(fields, object) for each of the tables, with the part of `request` that it is
 // about, in the order of documentation. visit_settings: without what is to be answered.
 template <typename Request, typename Visitor>
@@ -104,9 +101,6 @@ Status set_drafters(CompletionRequest& request, std::string_view expression,
 
 // A bias as the command takes it, as llama.cpp's: "15043+1", "15043-inf". Nothing: it is none.
 std::optional<LogitBias> parse_logit_bias(std::string_view text);
-
-// What a target is opened for when the planner chooses. Measured costs are kept for it.
-inline constexpr std::int32_t kOpenedWidth = 16;
 
 // The width that a target is opened for, whether it is used or not, so that its settings do not
 // depend on that: the request's; where the planner chooses kOpenedWidth, with plain decoding 4.

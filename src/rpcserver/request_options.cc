@@ -11,6 +11,7 @@
 #include "base/list_of.h"
 #include "base/number_from.h"
 #include "draft/drafter_table.h"
+#include "request/draft_defaults.h"
 
 namespace outrider::rpcserver {
 namespace {
@@ -75,7 +76,7 @@ void read_speculative(JsonFields& fields, RequestOptions& o) {
     api::read_field(inner, field_named(speculation_fields(), name), r);
   }
   api::read_fields(inner, shape_fields(), r.draft);
-  inner.fail(check_branches(r.rule, r.draft));
+  inner.fail(check_branches(r.rule, r.draft.branches));
   warn_of_unknown(inner, o.warnings);
   fields.take(inner.finish());
 }

@@ -2,8 +2,8 @@
 
 #include "base/numbers.h"
 #include "base/wrap.h"
-#include "engine/acceptance_rule.h"
 #include "request/completion_request.h"
+#include "verify/acceptance_rule.h"
 
 namespace outrider {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/list_of.h"
 #include "draft/drafter_table.h"
+#include "request/draft_defaults.h"
 
 namespace outrider {
 namespace {

@@ -1,9 +1,9 @@
 // DrafterChoice: who guesses for a request, and who does not although it was asked for, and why.
 //
 // Decided when the request gets its slot: models and files come and go while it waits. What a
-// request names is taken as it is, and else automatic_drafters() (engine/request.h). Those of them
-// that are not there are passed over by the engine; the result says so where a request named them
-// or where the operator wanted them loaded, so that no guesses are missing silently.
+// request names is taken as it is, and else automatic_drafters() (request/draft_defaults.h). Those
+// of them that are not there are passed over by the engine; the result says so where a request
+// named them or where the operator wanted them loaded, so that no guesses are missing silently.
 //
 // Tested by drafter_choice_test.cc.
 #pragma once

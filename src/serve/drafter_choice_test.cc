@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "request/draft_defaults.h"
 #include "serve/parts_test.h"
 
 namespace outrider {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "request/draft_defaults.h"
 #include "serve/prompt.h"
 
 namespace outrider {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "draft/drafter_table.h"
+#include "engine/step_width.h"
 #include "store/crc32c.h"
 
 namespace outrider {

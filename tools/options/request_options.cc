@@ -5,6 +5,7 @@
 #include "llama/files/gguf_header.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
+#include "request/draft_defaults.h"
 #include "tools/options/field_options.h"
 #include "tools/options/usage.h"
 

@@ -21,8 +21,8 @@
 
 namespace outrider {
 
-// DraftShape::branches, where whoever asks leaves it to the width (engine/request.h). Drafters
-// never see it.
+// DraftShape::branches, where whoever asks leaves it to the width (request/draft_defaults.h).
+// Drafters never see it.
 inline constexpr std::int32_t kBranchesByWidth = 0;
 
 // How broadly to draft, and where to stop. Decided from the draft's distributions alone, never from

@@ -360,7 +360,7 @@ ProbeReport Prober::report() const {
 
 Result<ProbeReport> probe_exactness(LanguageModel& model, const ProbeOptions& options) {
   const Capabilities& capabilities = model.capabilities();
-  const std::int32_t most = std::min(capabilities.max_width, capabilities.n_batch);
+  const std::int32_t most = capabilities.widest_pass();
   if (options.widest < 2 || options.widest > most) {
     return invalid_argument("the widest width to probe is " + std::to_string(options.widest) +
                             ", but must be from 2 to " + std::to_string(most));

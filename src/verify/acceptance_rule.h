@@ -8,7 +8,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+
+#include "base/status.h"
 
 namespace outrider {
 
@@ -59,5 +62,8 @@ constexpr bool draws(AcceptanceRule rule) { return traits_of(rule).draws; }
 constexpr bool judges_chains_only(AcceptanceRule rule) {
   return traits_of(rule).judges_chains_only;
 }
+
+// Errors: kInvalidArgument, about "branches", for more than one with a rule that judges chains.
+Status check_branches(AcceptanceRule rule, std::int32_t branches);
 
 }  // namespace outrider
