@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests of ./dev in a copy of the checkout, with a home, a cache and registries of their own: what it
-prints, what it says when nothing can be fetched, and that no command opens anything outside the
-checkout, the cache and the system. Compiling and the tests themselves are faked; CMake is real."""
+"""Tests of ./dev in a copy of the checkout (tests/dev/dev_case.py): what it prints, what it says when
+nothing can be fetched, and that no command opens anything outside the checkout, the cache and the
+system."""
 
 import os
 import pathlib
@@ -9,90 +9,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODELS = {"smollm2": "SmolLM2-135M-Instruct-Q4_1.gguf", "smollm2_q4_0": "smollm2-q4_0.gguf",
-          "draft_q4_k_s": "draft-q4_k_s.gguf", "draft_q3_k_s": "draft-q3_k_s.gguf",
-          "draft_q2_k": "draft-q2_k.gguf", "standin": "standin-4x-q4_0.gguf",
-          "gemma": "gemma-3-270m-q4_k_m.gguf"}
-
-# Our builds do nothing; those with which CMake tries the compiler are real.
-NINJA = """#!/bin/sh
-case $2 in "$FAKE_ROOT"/checkout/build*) case $1 in -C) exit 0 ;; esac ;; esac
-exec "$REAL_NINJA" "$@"
-"""
-CTEST = """#!/bin/sh
-while [ "$1" != --output-junit ]; do shift; done
-echo '<testsuite tests="2" failures="0" disabled="0" skipped="0"></testsuite>' >"$2"
-"""
-FAILING_NPM = "#!/bin/sh\necho 'npm error code EAI_AGAIN' >&2\nexit 1\n"
-# Says its version, and finds fault with what it is asked to check where there is a file "unformatted".
-CLANG_FORMAT = """#!/bin/sh
-[ "$1" != --version ] || echo 'Debian clang-format version 14.0.6'
-[ "$1" != --dry-run ] || [ ! -e "$FAKE_ROOT/unformatted" ]
-"""
-PYTHON = """#!/bin/sh
-case "$*" in
-  "-m pip download"*) echo 'ERROR: no way there' >&2; exit 1 ;;
-  tests/clients/run.py*) exit 77 ;;  # it needs a server
-  tests/clients/llama_server_tests.py*) exit 77 ;;  # likewise
-  scripts/test_python.py*|scripts/test_node.py*) exit 77 ;;  # they need a library
-esac
-exec "$REAL_PYTHON" "$@"
-"""
-
-
-def tools_there():
-    return all(shutil.which(name) for name in ("bash", "cmake", "ninja", "git", "cc"))
-
-
-@unittest.skipUnless(sys.platform == "linux" and tools_there(), "needs Linux and what a build needs")
-class DevCase(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.dir = pathlib.Path(folder.name).resolve()
-        self.checkout, self.cache = self.dir / "checkout", self.dir / "cache"
-        self.home = self.dir / "home"
-        shutil.copytree(ROOT, self.checkout, symlinks=True,
-                        ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
-        for name in ("cache/models", "tmp", "bin", "home/.cache/outrider/models"):
-            (self.dir / name).mkdir(parents=True)
-        self.env = {key: value for key, value in os.environ.items()
-                    if not key.startswith(("OUTRIDER_", "GIT_", "XDG_", "CCACHE_", "npm_", "NPM_"))
-                    and key not in ("CI", "LD_PRELOAD")}
-        self.env.update(HOME=str(self.home), TMPDIR=str(self.dir / "tmp"),
-                        CCACHE_DIR=str(self.dir / "ccache"), OUTRIDER_CACHE=str(self.cache),
-                        PATH=f"{self.dir / 'bin'}:{os.environ['PATH']}",
-                        REAL_NINJA=shutil.which("ninja"), REAL_PYTHON=sys.executable,
-                        FAKE_ROOT=str(self.dir), OUTRIDER_CMAKE_ARGS="-DOUTRIDER_LLAMA=OFF")
-        # A machine that has everything already, and no way to install more.
-        for name in ("apt-get", "sudo"):
-            self.fake(name, "#!/bin/sh\nexit 1\n")
-        self.fake("ninja", NINJA)
-        self.fake("ctest", CTEST)
-        self.fake("npm", FAILING_NPM)
-        self.fake("python3", PYTHON)
-        self.fake("clang-format-14", CLANG_FORMAT)
-        self.fake("shellcheck", "#!/bin/sh\nexit 0\n")
-
-    def fake(self, name, script):
-        path = self.dir / "bin" / name
-        path.write_text(script)
-        path.chmod(0o755)
-
-    def plant(self, folder, names=tuple(MODELS)):
-        for name in names:
-            (folder / MODELS[name]).write_text("GGUF")
-
-    def dev(self, *arguments, **environment):
-        """Exit status, standard output, and both outputs in one line."""
-        result = subprocess.run(["./dev", *arguments], cwd=self.checkout, text=True, check=False,
-                                env={**self.env, **environment}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        return result.returncode, result.stdout, " ".join((result.stdout + result.stderr).split())
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "dev"))
+from dev_case import MODELS, ROOT, DevCase  # noqa: E402 (the line above says where)
 
 
 class Models(DevCase):
@@ -245,103 +165,6 @@ class Style(DevCase):
         code, _, output = self.dev("test", CI="true")
         self.assertEqual(code, 1)
         self.assertIn("the style must be checked", output)
-
-
-class Soak(DevCase):
-    PROGRAM = """#!/bin/sh
-echo "  a request beside slow connections, ms  $OUTRIDER_SOAK.25, wanted: below 2000"
-exit $(cat "$FAKE_ROOT/status")
-"""
-    # What takes long is left out: building, qemu, the tests themselves.
-    FAKES = """
-ROOT=$PWD FAILED=0 RANDOM=1
-say() { printf '%s\n' "$*" >&2; }
-die() { say "$*"; exit 1; }
-. scripts/dev/build.sh
-. scripts/dev/test.sh
-cmd_build() { :; }
-soak_arm() { :; }
-run_tests() { PASSED=$((PASSED + 7)); }
-FUZZ_TARGETS=()
-SOAK_TESTS=('http_test ServerReliability* 1')
-cmd_soak 0
-"""
-
-    def setUp(self):
-        super().setUp()
-        self.env["GIT_CEILING_DIRECTORIES"] = str(self.dir)
-        program = self.checkout / "build" / "tests" / "http_test"
-        program.parent.mkdir(parents=True)
-        program.write_text(self.PROGRAM)
-        program.chmod(0o755)
-
-    def git(self, *arguments):
-        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        return subprocess.run(["git", *who, *arguments], cwd=self.checkout, env=self.env, text=True,
-                              check=True, capture_output=True).stdout.strip()
-
-    def soak(self, status):
-        """Exit status, and the lines of the file of figures."""
-        (self.dir / "status").write_text(str(status))
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.FAKES], cwd=self.checkout,
-                              env=self.env, text=True, check=False, capture_output=True)
-        figures = self.checkout / "build" / "soak" / "figures.txt"
-        self.assertTrue(figures.is_file(), done.stderr)
-        self.assertIn("the figures are in build/soak/figures.txt", done.stderr)
-        return done.returncode, figures.read_text().splitlines()
-
-    def test_the_figures_are_in_one_file_with_day_commit_and_seed(self):
-        self.git("init", "-q")
-        self.git("commit", "-q", "--allow-empty", "-m", "first")
-        code, lines = self.soak(0)
-        self.assertEqual(code, 0, lines)
-        commit = self.git("rev-parse", "--short", "HEAD")
-        self.assertRegex(lines[0], rf"^\./dev soak, 20\d\d-\d\d-\d\d, {commit}, with changes, on \d+ cores")
-        self.assertRegex(lines[2], r"^a round with OUTRIDER_TEST_SEED=\d+$")
-        self.assertEqual(lines[3:6], ["  tests: 7 passed, 0 failed", "", "ServerReliability*"])
-        self.assertEqual(lines[6], "  a request beside slow connections, ms  1.25, wanted: below 2000")
-        self.assertRegex(lines[7], r"^  passed, \d+ s$")
-        self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
-
-    def test_what_failed_is_told_in_it_and_counts(self):
-        code, _ = self.soak(0)
-        self.assertEqual(code, 0)
-        code, lines = self.soak(3)
-        self.assertEqual(code, 1, lines)
-        self.assertIn("no commit is known", lines[0])
-        self.assertRegex(lines[7], r"^  failed with status 3, \d+ s$")
-        self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
-
-
-class Sanitize(DevCase):
-    ASKING = 'tests/clients/run.py*) echo "$@" >>"$FAKE_ROOT/asked"; exit 77'
-
-    def setUp(self):
-        super().setUp()
-        self.plant(self.cache / "models")
-        self.fake("python3", PYTHON.replace("tests/clients/run.py*) exit 77", self.ASKING))
-
-    def asked(self):
-        file = self.dir / "asked"
-        return file.read_text() if file.exists() else ""
-
-    def test_clients_meet_the_sanitized_command(self):
-        for kind, preset in (("address", "asan"), ("thread", "tsan")):
-            code, _, output = self.dev("sanitize", kind)
-            self.assertEqual(code, 0, output)
-            self.assertIn(f"--binary {self.checkout}/build/{preset}/outrider ", self.asked())
-
-    def test_clients_alone_are_a_failure_where_they_cannot_be_had(self):
-        code, _, output = self.dev("sanitize", "address", "clients")
-        self.assertEqual(code, 1)
-        self.assertIn("nothing was tested", output)
-        self.assertIn("build/asan/outrider", self.asked())
-
-    def test_another_word_is_refused_before_anything_is_built(self):
-        code, _, output = self.dev("sanitize", "address", "client")
-        self.assertEqual(code, 1)
-        self.assertTrue(output.endswith("give clients, or nothing"), output)
-        self.assertEqual(self.asked(), "")
 
 
 class Opens(DevCase):

@@ -187,8 +187,7 @@ void Engine::make_room() {
     if (s->over() || s->awaited) continue;
     const std::int64_t length = target_.length(s->seq);
     const std::int64_t missing = static_cast<std::int64_t>(s->text.size()) - length;
-    const std::int32_t width =
-        asked_width(s->request, std::min(options_.planned_width, caps.max_width));
+    const std::int32_t width = width_of(s->request, options_.planned_width, caps);
     const std::int64_t wanted =
         std::min<std::int64_t>({missing + width - 1, caps.n_batch, caps.n_ctx - length});
     while (target_.room(s->seq) < wanted) {

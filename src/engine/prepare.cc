@@ -26,10 +26,9 @@ void prepare(Step& step) {
     s.planned = part.ready && knows && may_look && s.wants_drafts() && is_auto;
     std::int32_t chosen = step.planned_width;
     if (!s.planned) chosen = std::min(chosen, may_look ? measuring : Planner::kMeasuringWidth);
-    const std::int32_t asked = asked_width(s.request, chosen);
-    s.width = std::min(asked, caps.max_width);
+    s.width = width_of(s.request, chosen, caps);
     step.n_prefix += static_cast<std::int32_t>(part.prefix.size());
-    if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : asked;
+    if (part.ready) base += s.planned || !s.wants_drafts() ? 1 : s.width;
     if (s.planned) most += std::min(kMostPlanned, s.width - 1);
   }
   base += step.n_prefix;

@@ -1,5 +1,7 @@
 #include "engine/step_width.h"
 
+#include <algorithm>
+
 #include "plan/cost_curve.h"
 
 namespace outrider {
@@ -10,8 +12,8 @@ std::int32_t planned_width(const Exactness& exactness) {
   return limited ? exactness.width : CostCurve::kMaxWidth;
 }
 
-std::int32_t asked_width(const Request& request, std::int32_t chosen) {
-  return request.width == kAutoWidth ? chosen : request.width;
+std::int32_t width_of(const Request& request, std::int32_t chosen, const Capabilities& target) {
+  return std::min(request.width == kAutoWidth ? chosen : request.width, target.max_width);
 }
 
 }  // namespace outrider

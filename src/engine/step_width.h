@@ -4,8 +4,8 @@
 //
 //   of one sequence, its root included
 //     exactness   what is known to be exact                planned_width(), once for a target
-//     request     its width, or what the planner chooses   asked_width(), in prepare()
-//     target      Capabilities::max_width                  prepare(), which sets Sequence::width
+//     request     its width, or what the planner chooses   width_of(), in prepare(), which sets
+//     target      Capabilities::max_width                  Sequence::width
 //     drafters    kMostPlanned, StepCosts::most(), what    useful_nodes() in asking.cc
 //                 the text and its context still take
 //     cache       LanguageModel::room                      plan(), behind the drafts; before the
@@ -30,6 +30,7 @@
 
 #include "engine/request.h"
 #include "model/exactness.h"
+#include "model/language_model.h"
 
 namespace outrider {
 
@@ -41,8 +42,8 @@ inline constexpr std::int32_t kMostPlanned = 31;
 // width is known.
 std::int32_t planned_width(const Exactness& exactness);
 
-// What a request asks to have in a step at most: its own width, or `chosen` where it leaves that to
-// the planner. The target may take fewer.
-std::int32_t asked_width(const Request& request, std::int32_t chosen);
+// What a request may have in a step at most: its own width, or `chosen` where it leaves that to the
+// planner, as far as the target takes it.
+std::int32_t width_of(const Request& request, std::int32_t chosen, const Capabilities& target);
 
 }  // namespace outrider

@@ -76,13 +76,18 @@ TEST(PlannedWidth, KeepsToWhatIsKnownToBeExact) {
       << "alone it is exact up to there";
 }
 
-TEST(AskedWidth, IsTheRequestsUnlessItLeavesThatToThePlanner) {
+TEST(WidthOf, IsTheRequestsUnlessItLeavesThatToThePlannerAsFarAsTheTargetTakesIt) {
+  Capabilities target = testing::capabilities();
+  target.max_width = 16;
   Request r;
-  EXPECT_EQ(asked_width(r, 7), 4);
+  EXPECT_EQ(width_of(r, 7, target), 4);
   r.width = 1;
-  EXPECT_EQ(asked_width(r, 7), 1);
+  EXPECT_EQ(width_of(r, 7, target), 1);
+  r.width = 17;
+  EXPECT_EQ(width_of(r, 7, target), 16);
   r.width = kAutoWidth;
-  EXPECT_EQ(asked_width(r, 7), 7);
+  EXPECT_EQ(width_of(r, 7, target), 7);
+  EXPECT_EQ(width_of(r, 64, target), 16);
 }
 
 TEST_F(StepWidth, OfARequestIsItsOwnAsFarAsTheTargetTakesIt) {
@@ -137,6 +142,17 @@ TEST_F(StepWidth, ThePlannerHasWhatTheOthersLeaveOfTheBatch) {
   EXPECT_EQ(prepared().most, 0);
   target.n_batch = 512;
   EXPECT_EQ(prepared().most, 2 * 15) << "then the target's own width bounds them";
+}
+
+TEST_F(StepWidth, OfOneThatAsksForMoreThanTheTargetTakesLeavesTheRestToThePlanner) {
+  know_costs();
+  target.max_width = 8;
+  target.n_batch = 24;
+  add(kAutoWidth);
+  add(64);
+  EXPECT_EQ(prepared().most, 7) << "24 hold the other's 8, and 8 of this one";
+  target.n_batch = 12;
+  EXPECT_EQ(prepared().most, 12 - 1 - 8);
 }
 
 }  // namespace

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Tests of what ./dev runs for long: sanitizers, soaks, and what is left out where time is short
+(tests/dev/dev_case.py)."""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "dev"))
+from dev_case import PYTHON, ROOT, DevCase  # noqa: E402 (the line above says where)
+
+
+class Soak(DevCase):
+    PROGRAM = """#!/bin/sh
+echo "  a request beside slow connections, ms  $OUTRIDER_SOAK.25, wanted: below 2000"
+exit $(cat "$FAKE_ROOT/status")
+"""
+    # What takes long is left out: building, qemu, the tests themselves.
+    FAKES = """
+ROOT=$PWD FAILED=0 RANDOM=1
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+. scripts/dev/build.sh
+. scripts/dev/test.sh
+cmd_build() { :; }
+soak_arm() { :; }
+run_tests() { PASSED=$((PASSED + 7)); }
+FUZZ_TARGETS=()
+SOAK_TESTS=('http_test ServerReliability* 1')
+cmd_soak 0
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.env["GIT_CEILING_DIRECTORIES"] = str(self.dir)
+        program = self.checkout / "build" / "tests" / "http_test"
+        program.parent.mkdir(parents=True)
+        program.write_text(self.PROGRAM)
+        program.chmod(0o755)
+
+    def git(self, *arguments):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        return subprocess.run(["git", *who, *arguments], cwd=self.checkout, env=self.env, text=True,
+                              check=True, capture_output=True).stdout.strip()
+
+    def soak(self, status):
+        """Exit status, and the lines of the file of figures."""
+        (self.dir / "status").write_text(str(status))
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.FAKES], cwd=self.checkout,
+                              env=self.env, text=True, check=False, capture_output=True)
+        figures = self.checkout / "build" / "soak" / "figures.txt"
+        self.assertTrue(figures.is_file(), done.stderr)
+        self.assertIn("the figures are in build/soak/figures.txt", done.stderr)
+        return done.returncode, figures.read_text().splitlines()
+
+    def test_the_figures_are_in_one_file_with_day_commit_and_seed(self):
+        self.git("init", "-q")
+        self.git("commit", "-q", "--allow-empty", "-m", "first")
+        code, lines = self.soak(0)
+        self.assertEqual(code, 0, lines)
+        commit = self.git("rev-parse", "--short", "HEAD")
+        self.assertRegex(lines[0], rf"^\./dev soak, 20\d\d-\d\d-\d\d, {commit}, with changes, on \d+ cores")
+        self.assertRegex(lines[2], r"^a round with OUTRIDER_TEST_SEED=\d+$")
+        self.assertEqual(lines[3:6], ["  tests: 7 passed, 0 failed", "", "ServerReliability*"])
+        self.assertEqual(lines[6], "  a request beside slow connections, ms  1.25, wanted: below 2000")
+        self.assertRegex(lines[7], r"^  passed, \d+ s$")
+        self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
+
+    def test_what_failed_is_told_in_it_and_counts(self):
+        code, _ = self.soak(0)
+        self.assertEqual(code, 0)
+        code, lines = self.soak(3)
+        self.assertEqual(code, 1, lines)
+        self.assertIn("no commit is known", lines[0])
+        self.assertRegex(lines[7], r"^  failed with status 3, \d+ s$")
+        self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
+
+
+class Minutes(DevCase):
+    """Where CI's time is short, a part of the sanitized tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.plant(self.cache / "models")
+
+    def sanitized(self, **environment):
+        """What ./dev test said, and which tests the sanitizer's half asked for."""
+        (self.dir / "tested").unlink(missing_ok=True)
+        code, _, output = self.dev("test", **environment)
+        self.assertEqual(code, 0, output)
+        asked = (self.dir / "tested").read_text().splitlines()
+        return output, next(line for line in asked if "--preset asan" in line)
+
+    def test_without_a_limit_and_with_enough_all_are_run(self):
+        for environment in ({}, {"OUTRIDER_TEST_MINUTES": "80"}):
+            output, asked = self.sanitized(**environment)
+            self.assertNotIn(" -R ", asked)
+            self.assertNotIn("OUTRIDER_TEST_MINUTES", output)
+
+    def test_where_all_would_not_fit_those_that_bytes_of_strangers_reach_are_run_and_it_says_so(self):
+        output, asked = self.sanitized(OUTRIDER_TEST_MINUTES="0")
+        self.assertIn("-R ^(api|capi|catalog|http|", asked)
+        self.assertIn("all would not have fitted (OUTRIDER_TEST_MINUTES)", output)
+
+    def test_all_fit_by_what_the_release_half_took(self):
+        for left, build, tests, fits in ((1, 0, 0, True), (140, 100, 0, True), (139, 100, 0, False),
+                                         (390, 100, 100, True), (389, 100, 100, False),
+                                         (-1, 0, 0, False)):
+            script = f"source scripts/dev/test.sh; all_fit {left} {build} {tests}"
+            code = subprocess.run(["bash", "-c", script], cwd=self.checkout, check=False).returncode
+            self.assertEqual(code == 0, fits, (left, build, tests))
+
+
+class Sanitize(DevCase):
+    ASKING = 'tests/clients/run.py*) echo "$@" >>"$FAKE_ROOT/asked"; exit 77'
+
+    def setUp(self):
+        super().setUp()
+        self.plant(self.cache / "models")
+        self.fake("python3", PYTHON.replace("tests/clients/run.py*) exit 77", self.ASKING))
+
+    def asked(self):
+        file = self.dir / "asked"
+        return file.read_text() if file.exists() else ""
+
+    def test_clients_meet_the_sanitized_command(self):
+        for kind, preset in (("address", "asan"), ("thread", "tsan")):
+            code, _, output = self.dev("sanitize", kind)
+            self.assertEqual(code, 0, output)
+            self.assertIn(f"--binary {self.checkout}/build/{preset}/outrider ", self.asked())
+
+    def test_clients_alone_are_a_failure_where_they_cannot_be_had(self):
+        code, _, output = self.dev("sanitize", "address", "clients")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was tested", output)
+        self.assertIn("build/asan/outrider", self.asked())
+
+    def test_another_word_is_refused_before_anything_is_built(self):
+        code, _, output = self.dev("sanitize", "address", "client")
+        self.assertEqual(code, 1)
+        self.assertTrue(output.endswith("give clients, or nothing"), output)
+        self.assertEqual(self.asked(), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
