@@ -30,6 +30,9 @@ struct Ahead {
 //     0 ahead 17.6 and 15.9, 16.6 and 14.1, 14.9 and 14.1, 10.5 and 7.9
 //     2,304 ahead 21.8 and 17.8, 24.1 and 17.5, 20.6 and 16.5, 11.1 and 9.9
 //     4,608 ahead 21.4 and 16.7, 22.5 and 17.0, 21.1 and 17.0, 11.0 and 10.1
+//   Zen 1, AVX2, two threads, which wait for computing, GB/s; 1, 4 rows, three times:
+//     0 ahead 17.7, 18.0 and 16.6, 7.3, 7.1 and 7.2; 2,304 and 6,912 ahead 20.9, 19.8
+//     and 20.5, 7.7, 7.3 and 7.4; the same into kFirst 20.0, 19.7 and 20.1, 7.3 each
 //   Xeon (AMX, AVX-VNNI), AVX512, eight threads of 16 cores, GB/s; 1, 2, 4, 8 rows, twice:
 //     0 ahead 84 and 83, 75 and 78, 62 and 66, 51 and 53
 //     2,304 ahead 93 and 98, 90 and 99, 76 and 94, 65 and 78
