@@ -103,12 +103,14 @@ endfunction()
 
 # Above the engine little is computed, and with sanitizers a unit compiles in 26 seconds at -O0, in
 # 42 at -O1.
-set(OUTRIDER_COMPUTES_LITTLE "^outrider_(api|capi|catalog|http.*|lab|rpcserver|run|serve|tools)$")
+set(above_engine "api|capi|catalog|http.*|rpcserver|run|serve|tools")
+set(OUTRIDER_COMPUTES_LITTLE "^outrider_(${above_engine}|lab)$")
 
-# Tests that compute little themselves: at -O0 a unit compiles in 20 seconds, at -O1 in 25 to 31 (a
-# Zen 1). The others simulate, draw or compare millions of numbers.
+# Tests that compute little themselves, those and more: at -O0 a unit compiles in 20 seconds, at -O1
+# in 25 to 31 (a Zen 1). The others simulate, draw or compare millions of numbers.
+set(text_layers "llama_(chat|download|files|gguf|grammar|schema|vocabulary)")
 set(OUTRIDER_TESTS_COMPUTE_LITTLE
-    "^(api|backend|capi|catalog|http.*|input|json|machine|remote|request|rpcserver|run|serve|store|testing.*|tools|integration|llama_(chat|download|files|gguf|grammar|schema|vocabulary))_test$")
+    "^(${above_engine}|${text_layers}|backend|input|integration|json|machine|remote|request|store|testing.*)_test$")
 
 # How that, and the tests' own code, is compiled with sanitizers. The undefined-behaviour sanitizer's
 # checks of every pointer that is followed, which the address sanitizer makes in another way, are a

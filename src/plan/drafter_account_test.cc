@@ -2,17 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/drafter_figures.h"
+
 namespace outrider {
 namespace {
 
-constexpr double kToken = 70.0;  // ms
-
-// Single tokens take kToken, and each token beside others takes a fifth of it.
-CostCurve target() {
-  return CostCurve(std::vector<CostPoint>{{.width = 1, .ms = kToken},
-                                          {.width = 8, .ms = 2.0 * kToken},
-                                          {.width = 16, .ms = 3.6 * kToken}});
-}
+using testing::kToken;
+using testing::target;
+using testing::unread;
 
 // An account behind so much time that what it risks is at its limits.
 DrafterAccount aged() {
@@ -29,11 +26,6 @@ void gain(DrafterAccount& account, double expected_ms, double measured_ms, std::
                      .n_ready = n_ready,
                      .worth_ms = kToken,
                      .token_ms = kToken});
-}
-
-UnreadText unread(std::int64_t tokens, std::int64_t to_come, double expected_share = 0.3) {
-  return {
-      .tokens = tokens, .to_come = to_come, .worth_ms = kToken, .expected_share = expected_share};
 }
 
 struct Total {

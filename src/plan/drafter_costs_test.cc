@@ -4,17 +4,13 @@
 
 #include <vector>
 
+#include "testing/drafter_figures.h"
+
 namespace outrider {
 namespace {
 
-constexpr double kToken = 70.0;  // ms
-
-// Single tokens take kToken, and each token beside others takes a fifth of it.
-CostCurve target() {
-  return CostCurve(std::vector<CostPoint>{{.width = 1, .ms = kToken},
-                                          {.width = 8, .ms = 2.0 * kToken},
-                                          {.width = 16, .ms = 3.6 * kToken}});
-}
+using testing::kToken;
+using testing::target;
 
 TEST(DrafterCosts, FurtherPassesHaveTheirOwnCostOnceSeen) {
   DrafterCosts costs;

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/drafter_figures.h"
+
 namespace outrider {
 namespace {
 
-constexpr double kToken = 70.0;      // ms
+using testing::kToken;
+
 constexpr double kMuch = 1000.0;     // may be lost, in times of a single token: the limits hold
 constexpr double kAllowance = 0.01;  // of all time
 

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/drafter_figures.h"
+
 namespace outrider {
 namespace {
 
-constexpr double kToken = 70.0;  // ms
+using testing::kToken;
 
 // `of_token` of a token's plain time was gained, in a step that gave `tokens`.
 DrafterGain gain(double of_token, std::int64_t tokens, std::int32_t n_ready = 1,

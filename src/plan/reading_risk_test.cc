@@ -2,15 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/drafter_figures.h"
+
 namespace outrider {
 namespace {
 
-constexpr double kToken = 70.0;  // ms
-
-UnreadText unread(std::int64_t tokens, std::int64_t to_come, double expected_share = 0.3) {
-  return {
-      .tokens = tokens, .to_come = to_come, .worth_ms = kToken, .expected_share = expected_share};
-}
+using testing::kToken;
+using testing::unread;
 
 // Gains of a drafter that was seen to gain half of each token's plain time, where texts are not
 // drawn.
