@@ -33,7 +33,7 @@
  *
  * (6) An instance is of the process that made it. In a forked child outrider_destroy leaves it alone,
  *     outrider_call answers with an error and outrider_subscribe with EINVAL. A child that is forked
- *     before the first instance makes its own.
+ *     before the first instance makes its own; in one that is forked later outrider_create fails.
  */
 #ifndef OUTRIDER_H_
 #define OUTRIDER_H_

@@ -102,6 +102,7 @@ class Instance {
   #handle;
   #ids = 0;
   #calls = new Set();  // those on threads
+  #closing;  // the promise of the first close()
 
   constructor(config) {
     const error = [null];
@@ -132,8 +133,13 @@ class Instance {
 
   /** Ends everything and frees it, once the calls on threads are back: the library allows none to
    * begin once it destroys, and they may still wait for a thread. None waits there for long. Again:
-   * no effect. */
-  async close() {
+   * no effect, but that it waits as well. */
+  close() {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end() {
     const handle = this.#handle;
     this.#handle = null;
     await Promise.allSettled(this.#calls);

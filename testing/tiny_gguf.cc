@@ -38,7 +38,11 @@ class TinyModelBuilder {
 
   std::vector<TinyTensor> build() {
     add_embedding();
-    if (options_.rope_factors) add_rope_factors();
+    if (options_.rope_factors) add_rope_factors("rope_freqs.weight", 8.0F);
+    if (options_.short_context > 0) {
+      add_rope_factors("rope_factors_short.weight", 1.0F);
+      add_rope_factors("rope_factors_long.weight", 8.0F);
+    }
     for (int layer = 0; layer < options_.n_layer; ++layer) add_layer(layer);
     const bool lfm2 = options_.architecture == TinyArchitecture::kShortConv;
     add_norm(lfm2 ? "token_embd_norm.weight" : "output_norm.weight");
@@ -138,10 +142,11 @@ class TinyModelBuilder {
     tensors_.push_back(std::move(tensor));
   }
 
-  void add_rope_factors() {
-    TinyTensor tensor{{"rope_freqs.weight", GGML_TYPE_F32, {options_.head_size / 2}}, {}};
+  // `slow`: by what the slower half of the angles is divided.
+  void add_rope_factors(const std::string& name, float slow) {
+    TinyTensor tensor{{name, GGML_TYPE_F32, {options_.head_size / 2}}, {}};
     for (int i = 0; i < options_.head_size / 2; ++i) {
-      tensor.values.push_back(i < options_.head_size / 4 ? 1.0F : 8.0F);
+      tensor.values.push_back(i < options_.head_size / 4 ? 1.0F : slow);
     }
     tensors_.push_back(std::move(tensor));
   }
@@ -265,12 +270,16 @@ Status check_options(const TinyModelOptions& options) {
     return bad("head_size must divide by 32");
   }
   if (options.n_ctx_train < 1) return bad("n_ctx_train must be at least 1");
+  if (options.short_context < 0 || (options.short_context > 0 && options.rope_factors)) {
+    return bad("short_context must be 0 or more, and 0 with rope_factors");
+  }
   if (options.architecture != TinyArchitecture::kLlama) {
     if (options.n_embd != options.n_head * options.head_size) {
       return bad("n_embd must be n_head * head_size but for llama");
     }
-    if (options.linear_biases || options.rope_factors || options.tied_output) {
-      return bad("linear_biases, rope_factors and tied_output are for llama only");
+    if (options.linear_biases || options.rope_factors || options.tied_output ||
+        options.short_context > 0) {
+      return bad("linear_biases, rope_factors, short_context and tied_output are for llama only");
     }
     if (options.sliding_window < 1) return bad("sliding_window must be at least 1");
   }

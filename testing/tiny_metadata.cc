@@ -56,6 +56,10 @@ void set_shape(gguf_context* metadata, const TinyModelOptions& options, int n_vo
     set("attention.sliding_window_pattern", 2);
   }
   gguf_set_val_f32(metadata, (name + ".rope.freq_base").c_str(), 10000.0F);
+  if (options.short_context > 0) {
+    gguf_set_val_str(metadata, (name + ".rope.scaling.type").c_str(), "longrope");
+    set("rope.scaling.original_context_length", options.short_context);
+  }
   // Only where it is not the default, as in the files of real models.
   if (options.n_embd != options.n_head * options.head_size) {
     set("attention.key_length", options.head_size);

@@ -292,6 +292,14 @@ describe('outrider', () => {
     await assert.rejects(other.generate(PROMPT), /closed/);
   });
 
+  it('has freed the models wherever close() has returned', async () => {
+    const other = await Outrider.load({ model: TARGET });
+    let freed = false;
+    other.close().then(() => { freed = true; });
+    await other.close();
+    assert.ok(freed);
+  });
+
   it('ends calls that wait when it is closed', async () => {
     const other = await Outrider.load({ model: TARGET, slots: 1 });
     await other.stream(PROMPT, ENDLESS).next();

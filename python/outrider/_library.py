@@ -134,13 +134,23 @@ class Instance:
 
     def __init__(self, config: dict[str, Any]) -> None:
         error = ctypes.c_void_p()
-        address = library().outrider_create(encode(config).encode(), ctypes.byref(error))
+        text = encode(config).encode()
+        self._owned: list[Optional[int]] = []  # the address, until it is destroyed
+        self._destroyed: list[None] = []  # not empty from then on
+        # Who is interrupted before they hold this instance leaves it to be destroyed with this. Not a
+        # statement of Python in it, before which an interrupt could come.
+        unheld = weakref.finalize(self, self._destroyed.extend,
+                                  map(library().outrider_destroy, self._owned))
+        unheld.atexit = False
+        # In one step again, as in ask().
+        self._owned.extend(map(library().outrider_create, (text,), (ctypes.byref(error),)))
+        address = self._owned[0]
         if not address:
+            self._owned.clear()
             message = _take(error.value) if error.value else "out of memory"
             field = message.split(" ", 1)[0].rstrip(":")
             is_field = field.split(".", 1)[0] in config
             raise Error(message, field if is_field else None, "invalid_argument")
-        self._owned = [address]  # until it is destroyed
         self._handle: Optional[Handle] = Handle(address)
         self._gone: list[object] = []  # not empty once the handle is gone, and so no call is inside
         self._watch = weakref.ref(self._handle, self._gone.append)
@@ -183,7 +193,7 @@ class Instance:
         """Ends everything and frees it. Calls of other threads that are in the library come back
         first, within WAIT_MS: the library allows none to begin once it destroys, and whether one has
         begun cannot be seen from here. Those of this thread are back: a signal's handler runs behind
-        them. Again: no effect; after an interrupt it goes on."""
+        them. Again: no effect, but that it waits as well; after an interrupt it goes on."""
         self._handle = None
         if os.getpid() != self._process:
             return  # a forked child has none of the instance's threads
@@ -192,7 +202,7 @@ class Instance:
         destroy = library().outrider_destroy
         try:
             # In one step again: neither lost by an interrupt nor destroyed twice.
-            for _ in map(destroy, map(self._owned.pop, (-1,))):
-                pass
-        except IndexError:  # by an earlier close()
-            pass
+            self._destroyed.extend(map(destroy, map(self._owned.pop, (-1,))))
+        except IndexError:  # by an earlier close(), which may still be in it
+            while not self._destroyed:
+                time.sleep(LOOK_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 import outrider
-from outrider._library import Instance
+from outrider._library import Instance, library
 
 from conftest import TARGET
 
@@ -62,6 +63,47 @@ def wait_until_idle(o: outrider.Outrider) -> None:
     """Waits for the completions that run."""
     while any(o.stats()[state] for state in ("running", "queued")):
         pass
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted there")
+def test_an_instance_whose_making_is_interrupted_is_destroyed() -> None:
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    # The file is not there, which the load finds out on a thread of the instance.
+    config = {"model": {"path": "/nonexistent.gguf"}}
+    Instance(config).close()
+    before = threads()
+    for _ in everywhere(lambda: Instance(config).close()):
+        gc.collect()
+        assert threads() == before
+
+
+def test_close_returns_when_the_models_are_freed_whoever_frees_them(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    real = library()
+    entered, may_end = threading.Event(), threading.Event()
+
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        def outrider_destroy(self, address: int) -> None:
+            entered.set()
+            may_end.wait()
+            real.outrider_destroy(address)
+
+    instance = Instance({})
+    monkeypatch.setattr("outrider._library.library", Slow)
+    closers = [threading.Thread(target=instance.close) for _ in range(2)]
+    for closer in closers:
+        closer.start()
+        entered.wait()
+    closers[1].join(0.05)
+    assert closers[1].is_alive()
+    may_end.set()
+    for closer in closers:
+        closer.join()
 
 
 def test_an_interrupted_call_does_not_hold_up_close() -> None:
@@ -117,7 +159,10 @@ def wait(): o.call("completion.run", prompt="a", max_tokens=3000, ignore_eos=Tru
 threading.Thread(target=wait).start()
 while o.stats()["running"] == 0: pass
 child = os.fork()
-if child == 0: sys.exit(0)
+if child == 0:
+    try: outrider.Outrider({str(TARGET)!r})
+    except outrider.Error as error: sys.exit(0 if "fork before" in str(error) else 2)
+    sys.exit(1)
 print(os.waitpid(child, 0)[1])
 """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=False, text=True,

@@ -203,6 +203,17 @@ TEST_F(SharedPrompts, AFileThatWasWrittenAgainReadsItsPromptsAgain) {
     EXPECT_NE(notes_of(*after).find("is of this model"), std::string::npos) << notes_of(*after);
     EXPECT_EQ((*after->run(request(common_ + "a")))->completion.cached_tokens, 0);
   }
+  // Phi-3's keys are turned by other factors in a long context.
+  testing::TinyModelOptions two_sets = testing::TinyPairOptions().target;
+  two_sets.short_context = 1024;
+  ASSERT_TRUE(testing::write_tiny_gguf(file("two"), two_sets).ok());
+  ModelOptions two = model("two");
+  const auto state_at = [&two](std::int32_t n_ctx) {
+    two.n_ctx = n_ctx;
+    return state_key("key", two);
+  };
+  EXPECT_EQ(state_at(512), state_at(1024));
+  EXPECT_NE(state_at(1024), state_at(1025));
   EXPECT_EQ(state_key("", model("target")), "");
   EXPECT_EQ(state_key("key", model("none")), "");
 }

@@ -10,6 +10,7 @@
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
 #include "llama/files/gguf_header.h"
+#include "llama/files/rope_factors.h"
 #include "llama/kernels/compute_threads.h"
 #include "llama/kernels/own_kernels.h"
 #include "model/measure_costs.h"
@@ -106,11 +107,12 @@ std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
 
 std::string state_key(const std::string& key, const ModelOptions& options) {
   if (key.empty()) return "";
-  Result<std::vector<std::string>> files = llama::files_of_model(options.path);
-  if (!files.ok()) return "";
-  files->insert(files->end(), options.lora.begin(), options.lora.end());
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(options.path);
+  if (!header.ok()) return "";
+  std::vector<std::string> files = llama::split_files(options.path, header->n_splits);
+  files.insert(files.end(), options.lora.begin(), options.lora.end());
   llama::Fingerprint state;
-  for (const std::string& file : *files) {
+  for (const std::string& file : files) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(file, error);
     if (error) return "";
@@ -120,7 +122,10 @@ std::string state_key(const std::string& key, const ModelOptions& options) {
         std::chrono::duration_cast<std::chrono::nanoseconds>(changed.time_since_epoch());
     state.add(std::to_string(bytes) + ' ' + std::to_string(ticks.count()));
   }
-  return key + " | files " + state.hex();
+  // Keys that were turned by one set of factors are no keys for queries that the other turns.
+  const bool short_factors = llama::takes_short_factors(*header, options.n_ctx);
+  const char* factors = header->short_context == 0 ? "" : short_factors ? " | short" : " | long";
+  return key + " | files " + state.hex() + factors;
 }
 
 Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,

@@ -1,10 +1,12 @@
 #include "capi/boundary.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "base/process_end.h"
 #include "capi/instances.h"
 #include "capi/log.h"
 
@@ -26,10 +28,25 @@ constexpr const char* kNoRequest =
 
 constexpr const char* kForked =
     R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"this process was forked from )"
-    R"(the one that made the instance, whose threads are not here: make one in this process",)"
+    R"(the one that made the instance, whose threads are not here: fork before the first instance )"
+    R"(is made, or start a new process with spawn or exec",)"
     R"("data":{"code":"invalid_request","field":null}}})";
 
+constexpr const char* kForkedLate =
+    "this process was forked from one that made an instance, whose threads are not here: fork "
+    "before "
+    "the first instance is made, or start a new process with spawn or exec";
+
+std::atomic<long> maker{0};  // the first process that makes an instance
+
 }  // namespace
+
+bool refuse_forked(char** error) noexcept {
+  long first = 0;
+  if (maker.compare_exchange_strong(first, process_id()) || first == process_id()) return false;
+  leave_error(error, kForkedLate);
+  return true;
+}
 
 void leave_error(char** error, const char* message) noexcept {
   if (error != nullptr) *error = strdup(message);
@@ -38,6 +55,7 @@ void leave_error(char** error, const char* message) noexcept {
 Instance* create(const char* config_json, char** error,
                  std::unique_ptr<ModelLoader> loader) noexcept {
   if (error != nullptr) *error = nullptr;
+  if (refuse_forked(error)) return nullptr;
   try {
     if (!in_callback()) end_waiting();
     Result<std::unique_ptr<Instance>> made =

@@ -19,6 +19,11 @@ char* call(Instance* instance, const char* request_json) noexcept;
 int subscribe(Instance* instance, EventFunction callback, void* user) noexcept;
 void free_string(char* string) noexcept;
 
+// Whether this process was forked from one that called this before, with the reason in *error. To
+// be asked before an instance is made: what that process has of threads, its pool of those that
+// compute among them, is not here, and its locks may be held for ever.
+bool refuse_forked(char** error) noexcept;
+
 // Leaves a copy of `message` in *error, where there is an `error`; NULL without memory.
 void leave_error(char** error, const char* message) noexcept;
 

@@ -33,6 +33,7 @@ void end_all() noexcept {
 }
 
 Instance* create_with_llama(const char* config_json, char** error) noexcept {
+  if (refuse_forked(error)) return nullptr;
   std::unique_ptr<ModelLoader> loader;
   try {
     const Status processor = llama::check_processor();

@@ -35,9 +35,22 @@ TEST(EngineShown, AControlTokenSaysItsTextWhereItIsAskedFor) {
     EXPECT_EQ(complete(target, vocabulary, {}, request({1, 2}, 1.0f, 9, 30, width)).text, plain);
     Request asked = request({1, 2}, 1.0f, 9, 30, width);
     asked.shown = {{control, "<tool>"}};
+    asked.logprobs = kVocab;
     const Completion got = complete(target, vocabulary, {}, std::move(asked));
     EXPECT_EQ(got.text, shown);
     EXPECT_EQ(got.tokens, said);
+    std::string named;
+    bool among_others = false;
+    for (const TokenLogprob& one : got.logprobs) {
+      named += one.chosen.text;
+      for (const RankedToken& top : one.top) {
+        if (top.id != control) continue;
+        among_others = true;
+        EXPECT_EQ(top.text, "<tool>");
+      }
+    }
+    EXPECT_EQ(named, shown) << "log-probabilities name it, too";
+    EXPECT_TRUE(among_others);
   }
 }
 

@@ -74,7 +74,7 @@ struct Piece {
 
 struct RankedToken {
   Token id = kNoToken;
-  std::string text;      // the bytes it adds; "" for control tokens
+  std::string text;      // the bytes it adds; "" for control tokens that are not Request::shown
   double logprob = 0.0;  // natural logarithm of its probability; may be minus infinity
 };
 

@@ -52,12 +52,16 @@ class StepDistributions : public TargetDistributions {
   }
 
  private:
-  // What the token adds to the text: an end token nothing, unless it is to be shown.
-  std::string_view said_text(Token token, bool ends) const {
+  // The token's own text: a control token has none, unless it is to be shown.
+  std::string_view text_of(Token token) const {
     const std::map<Token, std::string>& shown = sequence_.request.shown;
     const std::map<Token, std::string>::const_iterator it = shown.find(token);
-    if (it != shown.end()) return it->second;
-    return ends ? std::string_view() : step_.vocabulary.piece(token);
+    return it != shown.end() ? it->second : step_.vocabulary.piece(token);
+  }
+
+  // What the token adds to the text: an end token nothing, unless it is to be shown.
+  std::string_view said_text(Token token, bool ends) const {
+    return ends && !sequence_.request.shown.contains(token) ? std::string_view() : text_of(token);
   }
 
   Result<Distribution> apply(Sampler& sampler, NodeId node) const {
@@ -69,7 +73,7 @@ class StepDistributions : public TargetDistributions {
 
   RankedToken ranked(std::span<const float> row, double log_sum, Token token) const {
     return {.id = token,
-            .text = std::string(step_.vocabulary.piece(token)),
+            .text = std::string(text_of(token)),
             .logprob = static_cast<double>(row[static_cast<std::size_t>(token)]) - log_sum};
   }
 
@@ -92,7 +96,7 @@ class StepDistributions : public TargetDistributions {
   // Nothing but the likeliest token can be said at temperature 0.
   TokenLogprob certain(Token token, std::int32_t n_top) const {
     TokenLogprob result;
-    result.chosen = {.id = token, .text = std::string(step_.vocabulary.piece(token))};
+    result.chosen = {.id = token, .text = std::string(text_of(token))};
     if (n_top > 0) result.top.push_back(result.chosen);
     return result;
   }

@@ -87,7 +87,10 @@ ModelLoads::Opening ModelLoads::begin(ModelRole role) {
 
 ModelOptions ModelLoads::target_options(const Opening& opening) const {
   ModelOptions options = *opening.options;
-  if (options.head.empty() && draft_.wanted) options.head = draft_.wanted->path;
+  // After a load that failed, what was wanted is not what is at work.
+  const std::shared_ptr<const ModelOptions>& draft =
+      draft_follows() ? draft_.serving : draft_.wanted;
+  if (options.head.empty() && draft) options.head = draft->path;
   return options;
 }
 
@@ -113,7 +116,7 @@ void ModelLoads::target_opened(const Opening& opening, StationPtr station) {
   drafters_.note(*stations_.current());  // nobody else has it yet
   files_.ask_again();
   serves(target_, opening, std::move(info), std::move(notes));
-  const bool follows = draft_.task.serving() && !draft_.task.pending();
+  const bool follows = draft_follows();
   if (follows) {
     draft_.task.ask(next_number_++);
     draft_.wanted = draft_.serving;

@@ -51,8 +51,8 @@ class ModelLoads {
   };
   // REQUIRES: next() is `role`
   Opening begin(ModelRole role);
-  // What a target's load opens: for the draft that is at work or was asked for last, where it names
-  // no head itself.
+  // What a target's load opens: for the draft that follows to it, or that waits for it, where it
+  // names no head itself.
   ModelOptions target_options(const Opening& opening) const;
   // A load that was called off or replaced is passed over, here and in failed().
   void note_progress(ModelRole role, const LoadTask::Opening& opening, double fraction);
@@ -95,6 +95,8 @@ class ModelLoads {
 
   void ask(ModelRole role, std::shared_ptr<const ModelOptions> options);
   void serves(Model& model, const Opening& opening, ModelInfo info, std::vector<std::string> notes);
+  // Whether the draft at work is loaded again behind a new target.
+  bool draft_follows() const { return draft_.task.serving() && !draft_.task.pending(); }
   void take_out_of_service();
   void changed(ModelRole role);
   void announce(ModelRole role);

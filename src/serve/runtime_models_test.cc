@@ -214,6 +214,16 @@ TEST_F(RuntimeModels, ATargetIsOpenedForTheDraftThatIsAtWorkOrWaits) {
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("twin")).ok());
   ASSERT_TRUE(runtime->wait_loaded(-1));
   EXPECT_EQ(loader_.head_of("twin"), "draft");
+  // One that failed to take its place changes nothing.
+  ASSERT_TRUE(runtime->load(ModelRole::kDraft, model("small")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  ASSERT_EQ(runtime->status().draft.state, ModelState::kFailed);
+  ASSERT_EQ(runtime->status().draft.serving_path, "draft");
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(loader_.head_of("target"), "draft");
+  EXPECT_EQ(runtime->status().draft.state, ModelState::kReady);
+  EXPECT_EQ(runtime->status().draft.serving_path, "draft");
   ModelOptions named = model("target");
   named.head = "another";
   ASSERT_TRUE(runtime->load(ModelRole::kTarget, named).ok());

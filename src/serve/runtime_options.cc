@@ -50,15 +50,16 @@ constexpr Field<Options> kFields[] = {
      .range = {.min = 0.0, .max = static_cast<double>(TextMemory::kMostTokens)}},
     {.name = "remember_folder",
      .help = "folder that keeps the remembered texts when a model is closed, and gives them back "
-             "when it is opened again; may be shared: each model that is closed adds its own. It "
-             "holds the texts themselves",
+             "when it is opened after that; may be shared: each model that is closed adds its own. "
+             "It holds the texts themselves",
      .place = &Options::remember_folder,
      .unit = "FOLDER",
      .otherwise = "they are forgotten"},
     {.name = "prompt_cache",
-     .help = "folder that keeps what the models have read of ended texts when they are closed, and "
-             "gives it back when they are opened again; may be shared by models, not by running "
-             "servers. It holds the texts themselves",
+     .help =
+         "folder that keeps what the models have read of ended texts when they are closed, and "
+         "gives it back when they are opened after that; may be shared by models, not by running "
+         "servers. It holds the texts themselves",
      .place = &Options::prompt_cache,
      .unit = "FOLDER",
      .otherwise = "nothing is kept"},

@@ -110,15 +110,21 @@ Status broke_off(const DownloadJob& job, const FileWatch& watch, const hf_cache:
                         "'; the part is kept, and the same command goes on from there");
 }
 
-// What came is what the hub has, and a model.
+// What came is what the hub has, and a model. Removes what cannot be either: what is certain to be
+// the hub's and is refused here may be one for a later version of this program, or for another one.
 Status check_file(DownloadJob& job, const hf_cache::hf_file& file, std::uint64_t total) {
   const std::string name = base_name(file.path);
   std::error_code error;
+  const auto remove = [&](const std::string& why) {
+    fs::remove(file.local_path, error);
+    return data_loss("'" + name + "' " + why + "; it was removed, try again");
+  };
   const std::uint64_t size = fs::file_size(file.local_path, error);
   if (error || (total > 0 && size != total)) {
-    return data_loss("'" + name + "' came with " + std::to_string(size) + " bytes instead of " +
-                     std::to_string(total) + "; it was removed, try again");
+    return remove("came with " + std::to_string(size) + " bytes instead of " +
+                  std::to_string(total));
   }
+  bool certain = false;
   if (file.oid.size() == 64) {
     const Result<std::optional<std::string>> hash =
         sha256_of(file.local_path, [&](std::uint64_t done) {
@@ -126,16 +132,15 @@ Status check_file(DownloadJob& job, const hf_cache::hf_file& file, std::uint64_t
           return !job.cancel.load();
         });
     if (!hash.ok()) return hash.status();
-    if (*hash && **hash != lower_case(file.oid)) {
-      return data_loss("'" + name +
-                       "' is not what the hub has (its SHA-256 differs); it was removed, try "
-                       "again");
+    certain = hash->has_value();
+    if (certain && **hash != lower_case(file.oid)) {
+      return remove("is not what the hub has (its SHA-256 differs)");
     }
   }
   const Status header = read_gguf_header(file.local_path).status();
   if (header.ok()) return header;
-  return data_loss("'" + name +
-                   "' came as the hub has it, but cannot be used: " + header.message());
+  if (!certain) return remove("came whole, but cannot be used: " + header.message());
+  return header.with_context("'" + name + "' came as the hub has it, but cannot be used");
 }
 
 Status fetch_file(DownloadJob& job, const hf_cache::hf_file& file, std::string what) {
@@ -157,9 +162,7 @@ Status fetch_file(DownloadJob& job, const hf_cache::hf_file& file, std::string w
       common_download_file_single(file.url, file.local_path, options, /*skip_etag=*/true);
   if (status >= 400) return job.hub.refusal(status, job.name);
   if (status < 200) return broke_off(job, watch, file);
-  Status checked = check_file(job, file, watch.total());
-  if (checked.code() == StatusCode::kDataLoss) fs::remove(file.local_path, error);
-  return checked;
+  return check_file(job, file, watch.total());
 }
 
 // "a.gguf, b.gguf and 3 more"

@@ -200,6 +200,22 @@ TEST_F(HubDownload, WhatIsNoModelIsRefusedThoughItsLengthIsRight) {
   EXPECT_EQ(cached("u--text", std::string(40, 'd')).size(), 0u);
 }
 
+TEST_F(HubDownload, WhatIsTheHubsAndRefusedIsKeptAndNotFetchedAgain) {
+  if (sha256_.empty()) GTEST_SKIP() << "hashes need OpenSSL";
+  HubFile file = good();
+  file.bytes[4] = 99;  // of the format's version
+  const std::string path = dir_->file("newer.gguf");
+  testing::write_bytes(path, file.bytes);
+  file.sha256 = **sha256_of(path, [](std::uint64_t) { return true; });
+  hub_.put("u/newer", "m.gguf", file);
+  for (const std::int64_t bytes : {static_cast<std::int64_t>(file.bytes.size()), std::int64_t{0}}) {
+    const std::int64_t before = hub_.bytes_sent();
+    expect_error(get("u/newer").status(), StatusCode::kUnsupported,
+                 "came as the hub has it, but cannot be used: cannot read");
+    EXPECT_EQ(hub_.bytes_sent() - before, bytes);
+  }
+}
+
 TEST_F(HubDownload, EachRefusalSaysWhatToDo) {
   const struct {
     int status;

@@ -10,6 +10,7 @@
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/files/gguf_checks.h"
+#include "llama/files/rope_factors.h"
 #include "llama/gguf/gguf_start.h"
 #include "llama/gguf/integers.h"
 
@@ -108,6 +109,17 @@ void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader*
   };
   header->head_sizes_k = sizes("attention.key_length", "attention.key_length_swa");
   header->head_sizes_v = sizes("attention.value_length", "attention.value_length_swa");
+}
+
+// GgufHeader::short_context. The factors may lie in another file of a split model, which then says
+// what it has.
+std::int32_t read_short_context(const Metadata& meta, const gguf_context* gguf,
+                                const std::string& prefix) {
+  const bool two_sets = gguf_find_tensor(gguf, "rope_factors_long.weight") >= 0 ||
+                        meta.text(prefix + "rope.scaling.type") == "longrope";
+  if (!two_sets) return 0;
+  const std::string key = prefix + std::string(kOriginalContext);
+  return meta.number(meta.has(key) ? key : prefix + "context_length");
 }
 
 std::uint64_t elements(const std::vector<std::int32_t>& heads,
@@ -304,6 +316,7 @@ Result<GgufHeader> read_gguf_header(const std::string& path) {
   header.n_layer = meta.number(prefix + "block_count");
   header.n_embd = meta.number(prefix + "embedding_length");
   read_prediction_layers(path, gguf.get(), meta.number(prefix + "nextn_predict_layers"), &header);
+  header.short_context = read_short_context(meta, gguf.get(), prefix);
   read_attention(meta, prefix, &header);
   return header;
 }

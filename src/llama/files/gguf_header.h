@@ -33,7 +33,10 @@ struct GgufHeader {
   std::int32_t split = 0;        // which of them this is, from 0
   std::int32_t n_vocab = 0;      // tokens listed in the file; 0: none
   std::int32_t n_ctx_train = 0;  // 0 here and below: not said
-  std::int32_t n_layer = 0;      // all of them
+  // Of models with two sets of factors for rotary positions ("longrope": Phi-3, Phi-4-mini), the
+  // tokens of the longest context that the first set is for; 0: no two sets.
+  std::int32_t short_context = 0;
+  std::int32_t n_layer = 0;  // all of them
   // Of them, prediction layers (MTP) whose tensors are there, in whichever file of the model. Some
   // models declare layers that are a model of their own: 0 then.
   std::int32_t n_prediction = 0;

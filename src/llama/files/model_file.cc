@@ -8,6 +8,7 @@
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/files/gguf_header.h"
+#include "llama/files/rope_factors.h"
 #include "llama/kernels/own_kernels.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "llama/workers/rpc_worker.h"
@@ -140,6 +141,7 @@ FileOptions file_options(const ModelOptions& options, bool extra_bufts) {
   file.n_gpu_layers = options.n_gpu_layers;
   file.extra_bufts = extra_bufts;
   file.kernels = options.kernels;
+  file.n_ctx = options.n_ctx;
   file.workers = options.workers;
   file.tensor_split = options.tensor_split;
   file.lora = options.lora;
@@ -179,12 +181,19 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
   // batches of 32 tokens and more; no kernels but ggml's take it from there.
   params.no_host = kernels.wanted();
+  const bool short_factors = takes_short_factors(*header, options.n_ctx);
+  std::array<llama_model_kv_override, 2> overrides{};
+  if (short_factors) {
+    overrides = keep_short_factors(*header);
+    params.kv_overrides = overrides.data();
+  }
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
   if (!adapters.ok()) return adapters.status();
   file->adapters_ = *std::move(adapters);
   file->facts_ = read_facts(file->handle(), *header);
   file->facts_.path = path;
+  if (short_factors) file->facts_.yarn_orig_ctx = header->short_context;
   if (options.prediction) {
     file->facts_.n_prediction = header->n_prediction;
     file->facts_.prediction_bytes = header->prediction_bytes;

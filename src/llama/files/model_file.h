@@ -49,6 +49,8 @@ struct ModelFacts : ModelInfo {
   bool diffusion = false;
   bool all_on_cpu = true;   // no other device holds weights
   bool extra_bufts = true;  // as given to load(): repacked weights where ggml has them
+  // What contexts must have as their yarn_orig_ctx (llama/files/rope_factors.h); 0: the file's own.
+  std::int32_t yarn_orig_ctx = 0;
 
   // Bytes that one token's keys and values take over all layers with these cache types ("f16",
   // "q8_0", ...), an upper bound for sliding windows; 0 for an unknown type.
@@ -67,6 +69,7 @@ struct FileOptions {
                             // not always exact)
 
   KernelChoice kernels = KernelChoice::kAuto;
+  std::int32_t n_ctx = 0;  // tokens of a sequence, for llama/files/rope_factors.h; 0: as trained
 
   // "host:port" of workers that take the layers, instead of local GPUs, in this order and in
   // proportion to their free memory (llama/workers/rpc_worker.h). When one of them dies, so does

@@ -109,6 +109,7 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
 
 Status LlamaModel::make_context(const ContextSizes& sizes) {
   llama_context_params params = make_params(sizes, settings_);
+  params.yarn_orig_ctx = static_cast<std::uint32_t>(file_->facts().yarn_orig_ctx);
   params.abort_callback = [](void* self) {
     return static_cast<const LlamaModel*>(self)->interrupted();
   };
