@@ -39,8 +39,9 @@ std::vector<std::string> ModelNews::of(const std::vector<CatalogStatus>& models)
     };
     if (model.n_lost > told.n_lost) {
       told.n_lost = model.n_lost;
+      const bool is_default = &model == &models.front();
       news.push_back(who + " is lost: " + option_message(model.lost) +
-                     "; the next request opens it again");
+                     (is_default ? "; it is opened again" : "; the next request opens it again"));
     }
     if (model.loads_ended > told.loads_ended) {
       told.loads_ended = model.loads_ended;

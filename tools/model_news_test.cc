@@ -61,10 +61,13 @@ TEST(ModelNews, EveryTargetThatIsLostIsTold) {
   for (int n = 1; n < 3; ++n) {
     model.n_lost = static_cast<std::uint64_t>(n);
     model.lost = internal_error("its process died");
-    EXPECT_EQ(news.of({model}),
-              Lines{"model 'a' is lost: its process died; the next request opens it again"});
+    EXPECT_EQ(news.of({model}), Lines{"model 'a' is lost: its process died; it is opened again"});
     EXPECT_EQ(news.of({model}), Lines{});
   }
+  EXPECT_EQ(news.of({ready("first"), model}), Lines{});
+  model.n_lost = 3;
+  EXPECT_EQ(news.of({ready("first"), model}),
+            Lines{"model 'a' is lost: its process died; the next request opens it again"});
 }
 
 TEST(ModelNews, ADraftAndFilesThatCannotBeUsedAreErrors) {

@@ -110,8 +110,8 @@ class ServeCommand : public Command {
   Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader);
   // Until the default model is open, with its draft and its files, or cannot be; tells how far it
   // is. Requests are answered meanwhile, plainly while a draft is coming. Ok when a signal came
-  // first, or a client has unloaded it. An error also where its draft or a file cannot be used, and
-  // where it has no drafter of its own and the options name that.
+  // first, or it was unloaded or found no room. An error also where its draft or a file cannot be
+  // used, and where it has no drafter of its own and the options name that.
   Status wait_until_open(Catalog& catalog, Terminal& terminal) const;
   std::vector<CostPoint> floor_of(const Target& target) const;
   // Listens and answers until a signal comes.
@@ -169,8 +169,8 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader)
 
 Status ServeCommand::wait_until_open(Catalog& catalog, Terminal& terminal) const {
   CatalogStatus model = catalog.status().front();
-  // One that is absent behind a preload() was there: a client has unloaded it between two looks
-  // (model.unload). It is opened when it is asked for again.
+  // One that is absent behind a preload() was there, and a client has unloaded it between two
+  // looks, or clients' other models have all room. It is opened when it is asked for again.
   const auto is_coming = [&model] {
     return model.state == ModelState::kLoading ||
            (model.state == ModelState::kReady && !model.complete);

@@ -46,6 +46,8 @@ class Service {
   // JSON-RPC 2.0 (api/json_rpc.h); empty when there is nothing to answer. Throws nothing but
   // std::bad_alloc.
   std::string call(std::string_view request);
+  // One method, for who answers requests itself. REQUIRES: a Use of the caller's, or no wait_idle()
+  CallResult dispatch(std::string_view method, const json::Json& params);
 
   // Calls that wait end early: runs are cancelled and give what they have. New calls are refused.
   void stop() { stopping_.store(true); }
@@ -54,8 +56,6 @@ class Service {
   void wait_idle();
 
  private:
-  CallResult dispatch(std::string_view method, const json::Json& params);
-
   Runtime& runtime_;
   const bool for_operators_;
   const std::function<bool()> gives_up_;

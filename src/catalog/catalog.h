@@ -9,23 +9,29 @@
 //
 // The state of a model, as one thread of the catalog moves it on:
 //
-//             acquire, preload        its turn             target ready
-//     absent ------------------> queued ------> opening -----------------> ready
-//        ^                         ^  |            |  |                      |
-//        |      acquire, preload   |  |  unload    |  |  failed              |  unload, and no
-//        lease; |   failed ---------------+  |            |  +------> failed        |  room for
-//        another one |     |  unload              |            |  unload                 |
-//        +-----+----------------------+------------+-------------------------+
+//             acquire, preload        its turn           target ready
+//     absent ------------------> queued ------> opening --------------> ready
+//       ^                          ^ |            | |                     |
+//       |       acquire, preload   | | unload     | | failed              | unload, and no lease;
+//       |   failed ----------------+ |            | +--------> failed     | room for another one
+//       |     | unload               |            | unload, no room now   |
+//       +-----+----------------------+------------+-----------------------+
 //
 // queued and opening are ModelState::kLoading. Models are opened one after another: how much memory
 // is free is known between two loads, not during one. A target that was ready and is gone (its
 // process died, somebody unloaded it through its runtime) is queued again by the next acquire(), in
-// the runtime that it had. After a failed load, requests within `retry_ms` get its error; the next
-// one tries again.
+// the runtime that it had. After a failed load, also for want of room, requests within `retry_ms`
+// get its error; the next one tries again.
+//
+// The default model is also queued again by the catalog itself, where its target was lost or its
+// load failed: a server that says so (/health) may be asked nothing more. `retry_ms` after the load
+// at the earliest, and while that does not help and nobody gets it, after twice as long each time,
+// up to a minute: a file that is broken is not read all the time.
 //
 // All functions: any thread. Only acquire() and shut_down() wait.
 //
-// Tested by catalog_test.cc, catalog_unload_test.cc, catalog_stress_test.cc.
+// Tested by catalog_test.cc, catalog_unload_test.cc, catalog_reopen_test.cc,
+// catalog_target_test.cc, catalog_stress_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -71,12 +77,12 @@ struct CatalogOptions {
 struct CatalogStatus {
   std::string name;
   std::vector<std::string> aliases;
-  std::string path;
+  std::string path;                        // of its target, or of what it is opened with
   std::string draft_path;                  // empty: none
   std::string offered_draft;               // CatalogEntry's
   ModelState state = ModelState::kAbsent;  // kAbsent: it is opened when it is first asked for
   double progress = 0.0;                   // of the target's load, 0 to 1
-  Status error;                            // when it failed
+  Status error;                            // when it failed; no want of room, which may pass
   std::int64_t in_use = 0;                 // leases
   std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet)
 
@@ -115,6 +121,17 @@ class Catalog {
   // The same without opening or waiting; null: it is not open, or not there. Does not count as a
   // use when the one that was used longest ago is looked for.
   virtual std::shared_ptr<Runtime> find_open(std::string_view name) = 0;
+
+  // Its runtime as it is, with nothing opened: one without models where it is not open. A lease.
+  // Errors: kNotFound; kCancelled after a shut down; Runtime::create()'s.
+  virtual Result<std::shared_ptr<Runtime>> look(std::string_view name) = 0;
+
+  // Begins to load another target in the place of the model's own; returns at once. One that is at
+  // work answers until the new one is ready, as Runtime::load() has it, and no room is made; else
+  // it is opened as by preload(). Once it was at work, or where none was, it is what the model is
+  // opened with from then on. Errors: kNotFound; kCancelled after a shut down; kInvalidArgument (an
+  // empty path; an option out of range, about the field).
+  virtual Status load_target(std::string_view name, ModelOptions target) = 0;
 
   // Begins to open it; returns at once. Fine when it is open: then an unload() that waits for its
   // users is taken back. Errors: kNotFound; kCancelled after a shut down.

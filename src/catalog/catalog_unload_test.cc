@@ -20,8 +20,10 @@ class CatalogUnload : public ::testing::Test {
  protected:
   CatalogUnload() {
     loader_.add("target", {.seed = 1});
+    // A target that is lost is not opened again but by a request.
     catalog_ = std::move(
-        Catalog::create({{.name = "target", .target = model("target")}}, {}, loader_).value());
+        Catalog::create({{.name = "target", .target = model("target")}}, {.retry_ms = 1e9}, loader_)
+            .value());
   }
   ~CatalogUnload() override { loader_.hold(false); }
 

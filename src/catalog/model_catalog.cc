@@ -89,6 +89,7 @@ ModelCatalog::ModelCatalog(std::vector<CatalogEntry> entries, CatalogOptions opt
     if (entry.draft) entry.draft->n_sequences = options_.runtime.slots;
     models_.push_back(std::make_unique<Model>());
     Model& model = *models_.back();
+    model.target = std::make_shared<const ModelOptions>(entry.target);
     model.entry = std::move(entry);
     by_name_.emplace(model.entry.name, &model);
     for (const std::string& alias : model.entry.aliases) by_name_.emplace(alias, &model);
@@ -133,9 +134,28 @@ bool ModelCatalog::serves(const Model& model) {
   return model.state == State::kReady && model.runtime->has_target();
 }
 
+// Whether who asks gets the last load's error, since it failed just now.
+bool ModelCatalog::is_refused(const Model& model) const {
+  const bool has_failed =
+      model.state == State::kFailed ||
+      (model.state == State::kAbsent && model.outcome.code() == StatusCode::kResourceExhausted);
+  return has_failed && options_.now() - model.ended_ms < options_.retry_ms;
+}
+
+// Before its runtime goes, or opens a target anew: what load_target() brought stays. Where none was
+// at work it has said so itself. Needs no memory.
+void ModelCatalog::follow(Model& model) {
+  if (model.state != State::kReady) return;
+  const std::shared_ptr<const ModelOptions> latest = model.runtime->latest_target();
+  if (latest == nullptr || *latest == *model.target) return;
+  model.target = latest;
+  model.bytes.reset();
+}
+
 void ModelCatalog::enqueue(Model& model) {
   std::optional<Status> lost = loss_of(model);  // first, as the queue: there may be no memory
   queue_.push_back(&model);
+  follow(model);
   if (lost) {
     ++model.n_lost;
     model.lost = *std::move(lost);
@@ -147,6 +167,7 @@ void ModelCatalog::enqueue(Model& model) {
 
 // REQUIRES: may_close()
 void ModelCatalog::close(Model& model) {
+  follow(model);
   hand_to_opener(model);
   model.state = State::kAbsent;
   model.unwanted = false;
@@ -193,6 +214,7 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
     } else if (serves(model)) {
       ++model.leases;
       model.last_use = ++uses_;
+      model.n_reopened = 0;
       runtime = model.runtime.get();
       break;
     } else if (model.loads_ended > ended_before) {
@@ -200,8 +222,7 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
                                     : internal_error("model '" + model.entry.name +
                                                      "' ended as soon as it was "
                                                      "ready; the next request opens it again");
-    } else if (model.state == State::kFailed &&
-               options_.now() - model.failed_ms < options_.retry_ms) {
+    } else if (is_refused(model)) {
       failure = model.outcome;
     } else {
       if (model.state != State::kQueued && model.state != State::kOpening) enqueue(model);
@@ -238,6 +259,49 @@ std::shared_ptr<Runtime> ModelCatalog::find_open(std::string_view name) {
   Runtime* const runtime = model->runtime.get();
   lock.unlock();
   return lease(*model, runtime);
+}
+
+Result<std::shared_ptr<Runtime>> ModelCatalog::look(std::string_view name) {
+  {
+    Lock lock(mutex_);
+    Model* const model = find(name);
+    if (model == nullptr) return no_model(name);
+    if (ending_) return ended();
+    if (model->runtime) {
+      ++model->leases;
+      Runtime* const runtime = model->runtime.get();
+      lock.unlock();
+      return lease(*model, runtime);
+    }
+  }
+  OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> none,
+                            Runtime::create(options_.runtime, loader_));
+  return std::shared_ptr<Runtime>(std::move(none));
+}
+
+Status ModelCatalog::load_target(std::string_view name, ModelOptions target) {
+  if (target.path.empty()) return wrong_value("path", "''", "a GGUF file");
+  OUTRIDER_RETURN_IF_ERROR(validate(target));
+  target.n_sequences = options_.runtime.slots;
+  const auto next = std::make_shared<const ModelOptions>(std::move(target));
+  const Lock lock(mutex_);
+  Model* const found = find(name);
+  if (found == nullptr) return no_model(name);
+  if (ending_) return ended();
+  Model& model = *found;
+  if (serves(model)) return model.runtime->load(ModelRole::kTarget, *next);
+  if (model.state == State::kOpening) {
+    // A load that has begun gives way to this one; one that was called off is not the one that is
+    // wanted now.
+    if (model.runtime) OUTRIDER_RETURN_IF_ERROR(model.runtime->load(ModelRole::kTarget, *next));
+    model.wanted_again = model.wanted_again || model.unwanted;
+    model.unwanted = false;
+  } else if (model.state != State::kQueued) {
+    enqueue(model);
+  }
+  model.target = next;
+  model.bytes.reset();
+  return Status();
 }
 
 Status ModelCatalog::preload(std::string_view name) {
@@ -288,6 +352,7 @@ Status ModelCatalog::unload(std::string_view name) {
 void ModelCatalog::end_load(Model& model, Status outcome) {
   ++model.loads_ended;
   model.outcome = std::move(outcome);
+  model.ended_ms = options_.now();
   const bool wanted_again = std::exchange(model.wanted_again, false);
   if (model.outcome.ok()) {
     model.state = State::kReady;
@@ -297,9 +362,10 @@ void ModelCatalog::end_load(Model& model, Status outcome) {
   } else {
     const StatusCode code = model.outcome.code();
     const bool is_told = model.unwanted || code == StatusCode::kCancelled;
-    model.state = is_told ? State::kAbsent : State::kFailed;
+    // Where there is no room nothing is wrong with the model.
+    const bool has_failed = !is_told && code != StatusCode::kResourceExhausted;
+    model.state = has_failed ? State::kFailed : State::kAbsent;
     model.unwanted = false;
-    model.failed_ms = options_.now();
     if (model.runtime && model.leases == 0) hand_to_opener(model);
     if (wanted_again && is_told && !ending_) enqueue(model);
   }

@@ -35,6 +35,8 @@ class ModelCatalog : public Catalog {
   Result<std::shared_ptr<Runtime>> acquire(std::string_view name,
                                            const std::function<bool()>& give_up) override;
   std::shared_ptr<Runtime> find_open(std::string_view name) override;
+  Result<std::shared_ptr<Runtime>> look(std::string_view name) override;
+  Status load_target(std::string_view name, ModelOptions target) override;
   Status preload(std::string_view name) override;
   Status unload(std::string_view name) override;
   std::vector<CatalogStatus> status() const override;
@@ -48,17 +50,20 @@ class ModelCatalog : public Catalog {
   // Invariants: check_integrity().
   struct Model {
     CatalogEntry entry;  // immutable
+    // What it is opened with: the entry's, or what was loaded in its place.
+    std::shared_ptr<const ModelOptions> target;
     State state = State::kAbsent;
     std::shared_ptr<Runtime> runtime;  // the catalog's own reference; leases are others
     std::int64_t leases = 0;
     std::int64_t waiting = 0;       // calls of acquire(); they count as a use
     std::uint64_t last_use = 0;     // of uses_
     std::uint64_t loads_ended = 0;  // in any way
-    Status outcome;                 // of the last of these
-    std::uint64_t n_lost = 0;       // targets that ended by themselves; and why the last did
+    Status outcome;                 // of the last of these, and when it ended
+    double ended_ms = 0.0;
+    std::uint64_t n_lost = 0;  // targets that ended by themselves; and why the last did
     Status lost;
-    double failed_ms = 0.0;              // when that was
-    std::optional<std::uint64_t> bytes;  // estimated
+    int n_reopened = 0;                  // by reopen_default(), since the last acquire()
+    std::optional<std::uint64_t> bytes;  // of `target` and the draft, estimated
     bool unwanted = false;               // unload() came while it was opened or in use
     bool wanted_again = false;           // and then somebody who asks for it, while it was opened
   };
@@ -70,12 +75,15 @@ class ModelCatalog : public Catalog {
   static std::optional<Status> loss_of(const Model& model);
   Status no_model(std::string_view name) const;
   static bool serves(const Model& model);
+  bool is_refused(const Model& model) const;
   static bool idle(const Model& model) { return model.leases == 0 && model.waiting == 0; }
   // A completion may run without a lease: who started it (by /rpc) polls for it.
   static bool may_close(const Model& model) {
     return model.state == State::kReady && idle(model) && model.runtime->is_idle();
   }
+  static void follow(Model& model);
   void enqueue(Model& model);
+  void reopen_default();
   void close(Model& model);
   void hand_to_opener(Model& model);
   void close_if_unwanted(Model& model);
@@ -94,7 +102,7 @@ class ModelCatalog : public Catalog {
   void run_opener();
   void open(Model& model);
   Status try_open(Model& model);
-  Result<std::uint64_t> estimate(const CatalogEntry& entry) const;
+  Status estimate(Model& model);
   Status make_room(Model& model);
   Status why_no_room(const Model& model, std::uint64_t limit) const;
   Status load(Model& model);

@@ -1,6 +1,7 @@
 // The opener's half of ModelCatalog: opens and closes models, one after another.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -16,6 +17,9 @@ namespace {
 
 // Between two looks whether a load is still wanted, or a model that is not is still at work.
 constexpr std::int64_t kLookMs = 20;
+// Between two looks whether the default model is lost, which nobody tells either.
+constexpr std::int64_t kLossMs = 100;
+constexpr double kLongestRetryMs = 60'000;
 
 std::string gibibytes(std::uint64_t bytes) {
   char text[32];
@@ -59,12 +63,25 @@ void ModelCatalog::wait_for_work(Lock& lock) {
       close_if_unwanted(*model);
       is_one_unwanted = is_one_unwanted || model->unwanted;
     }
+    reopen_default();
     if (has_work()) return;
-    if (is_one_unwanted) {
-      changed_.wait_for(lock, std::chrono::milliseconds(kLookMs));
-    } else {
-      changed_.wait(lock);
-    }
+    changed_.wait_for(lock, std::chrono::milliseconds(is_one_unwanted ? kLookMs : kLossMs));
+  }
+}
+
+// Whoever watches /health sends nothing to a server whose default model cannot answer, and nothing
+// would open it. One that is only not open answers the next request.
+void ModelCatalog::reopen_default() {
+  if (models_.empty()) return;
+  Model& model = *models_.front();
+  try {
+    if (model.unwanted || (model.state != State::kFailed && !loss_of(model))) return;
+    const double longest_ms = std::max(options_.retry_ms, kLongestRetryMs);
+    const double wait_ms = std::min(std::ldexp(options_.retry_ms, model.n_reopened), longest_ms);
+    if (options_.now() - model.ended_ms < wait_ms) return;
+    enqueue(model);
+    ++model.n_reopened;
+  } catch (const std::bad_alloc&) {  // at the next look
   }
 }
 
@@ -97,12 +114,7 @@ void ModelCatalog::open(Model& model) {
 }
 
 Status ModelCatalog::try_open(Model& model) {
-  if (!model.bytes) {
-    Result<std::uint64_t> bytes = estimate(model.entry);
-    if (!bytes.ok()) return bytes.status();
-    const Lock lock(mutex_);
-    model.bytes = *bytes;
-  }
+  OUTRIDER_RETURN_IF_ERROR(estimate(model));
   OUTRIDER_RETURN_IF_ERROR(make_room(model));
   const auto try_load = [&]() -> Status {
     try {
@@ -130,12 +142,24 @@ Status ModelCatalog::try_open(Model& model) {
   return outcome;
 }
 
-Result<std::uint64_t> ModelCatalog::estimate(const CatalogEntry& entry) const {
-  const Result<std::uint64_t> target = loader_.estimate_memory(entry.target);
-  if (!target.ok() || !entry.draft) return target;
-  const Result<std::uint64_t> draft = loader_.estimate_memory(*entry.draft);
-  // A draft that cannot be opened keeps no target from answering; its load will say why.
-  return *target + (draft.ok() ? *draft : 0);
+// Sets `bytes`, unless they are known.
+Status ModelCatalog::estimate(Model& model) {
+  for (;;) {
+    std::shared_ptr<const ModelOptions> target;
+    {
+      const Lock lock(mutex_);
+      if (model.bytes) return Status();
+      target = model.target;
+    }
+    OUTRIDER_ASSIGN_OR_RETURN(std::uint64_t bytes, loader_.estimate_memory(*target));
+    if (model.entry.draft) {
+      const Result<std::uint64_t> draft = loader_.estimate_memory(*model.entry.draft);
+      // One that cannot be opened keeps no target from answering; its load will say why.
+      bytes += draft.ok() ? *draft : 0;
+    }
+    const Lock lock(mutex_);
+    if (model.target == target) model.bytes = bytes;  // else load_target() came
+  }
 }
 
 std::uint64_t ModelCatalog::open_bytes() const {
@@ -180,8 +204,9 @@ Status ModelCatalog::make_room(Model& model) {
                       .idle = may_close(*other)});
     }
     // What a machine has free is no certainty, so a model that would be alone there is tried.
-    RoomWanted wanted{
-        .bytes = *model.bytes, .max_models = options_.max_models, .even_without = !has_limit};
+    RoomWanted wanted{.bytes = model.bytes.value_or(0),
+                      .max_models = options_.max_models,
+                      .even_without = !has_limit};
     if (has_limit) {
       const std::uint64_t taken = open_bytes();
       wanted.free = options_.memory_bytes > taken ? options_.memory_bytes - taken : 0;
@@ -200,8 +225,9 @@ Status ModelCatalog::make_room(Model& model) {
 Status ModelCatalog::why_no_room(const Model& model, std::uint64_t limit) const {
   const std::string who = "model '" + model.entry.name + "' ";
   const std::string in_use = names_in_use(model);
-  const std::string size = "needs about " + gibibytes(*model.bytes);
-  if (options_.memory_bytes > 0 && *model.bytes > limit) {
+  const std::uint64_t bytes = model.bytes.value_or(0);
+  const std::string size = "needs about " + gibibytes(bytes);
+  if (options_.memory_bytes > 0 && bytes > limit) {
     return unsupported(who + size + ", more than the " + gibibytes(limit) +
                        " that all models together may take; a smaller context or fewer "
                        "slots need less");
@@ -238,14 +264,16 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options_.runtime, loader_);
     if (!made.ok()) return made.status();
     runtime = std::move(*made);
-    const Lock lock(mutex_);
-    if (ending_) return cancelled("the server is shutting down");
-    model.runtime = runtime;
   }
   // A load that failed before has left what it had; what is loaded anew takes its place.
   const bool has_draft = runtime->status().draft.state != ModelState::kAbsent;
-  OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, model.entry.target,
-                                         has_draft ? std::nullopt : model.entry.draft));
+  {
+    const Lock lock(mutex_);  // what load_target() brings takes the place of this load, or is it
+    if (ending_) return cancelled("the server is shutting down");
+    model.runtime = runtime;
+    OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, *model.target,
+                                           has_draft ? std::nullopt : model.entry.draft));
+  }
   for (const DrafterFile& file : model.entry.files) {
     OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
   }

@@ -18,7 +18,7 @@ std::optional<Status> ModelCatalog::loss_of(const Model& model) {
 CatalogStatus ModelCatalog::told(const Model& model) {
   CatalogStatus one{.name = model.entry.name,
                     .aliases = model.entry.aliases,
-                    .path = model.entry.target.path,
+                    .path = model.target->path,
                     .draft_path = model.entry.draft ? model.entry.draft->path : "",
                     .offered_draft = model.entry.offered_draft};
   RuntimeStatus of = model.runtime ? model.runtime->status() : RuntimeStatus{};
@@ -37,6 +37,7 @@ CatalogStatus ModelCatalog::told(const Model& model) {
       one.state = of.target.serving ? ModelState::kReady : of.target.state;
       one.progress = of.target.serving ? 1.0 : of.target.progress;
       if (one.state == ModelState::kFailed) one.error = of.target.error;
+      if (of.target.serving) one.path = std::move(of.target.serving_path);
       break;
     case State::kFailed:
       one.state = ModelState::kFailed;

@@ -97,6 +97,8 @@ constexpr std::string_view kSchemas = R"JSON({
   "properties": {"data": {"type": "array", "items": {"$ref": "#/components/schemas/AnthropicModel"}},
     "has_more": {"type": "boolean"}, "first_id": {"type": ["string", "null"]},
     "last_id": {"type": ["string", "null"]}}},
+"Success": {"type": "object", "required": ["success"], "properties": {
+  "success": {"const": true}}},
 "Health": {"type": "object", "required": ["status"], "properties": {"status": {"const": "ok"}}},
 "RpcRequest": {"type": "object", "required": ["jsonrpc", "method"], "properties": {
   "jsonrpc": {"const": "2.0"}, "id": {"type": ["integer", "string", "null"]},

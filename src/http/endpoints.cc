@@ -6,6 +6,7 @@
 #include "http/llama/llama_endpoints.h"
 #include "http/models/metrics_endpoints.h"
 #include "http/models/model_endpoints.h"
+#include "http/models/rpc_endpoint.h"
 #include "http/openai/chat_form.h"
 #include "http/openai/responses_body.h"
 #include "http/openai/text_form.h"
@@ -96,6 +97,21 @@ constexpr Endpoint kEndpoints[] = {
      .summary = "the same as /v1/models",
      .answer = list_models,
      .answers = "ModelList"},
+    {.method = "POST",
+     .path = "/models/load",
+     .summary = "opens a model, and does not wait for that (llama-server)",
+     .answer = load_model,
+     .body = model_name_parameters,
+     .required = {"model"},
+     .answers = "Success"},
+    {.method = "POST",
+     .path = "/models/unload",
+     .summary = "closes a model, once nobody uses it; the next request opens it again "
+                "(llama-server)",
+     .answer = unload_model,
+     .body = model_name_parameters,
+     .required = {"model"},
+     .answers = "Success"},
     {.method = "GET",
      .path = "/health",
      .summary = "whether the default model can answer",

@@ -34,8 +34,12 @@ class FixtureCatalog : public Catalog {
   std::shared_ptr<Runtime> find_open(std::string_view name) override {
     return has(name) && open && error.ok() ? runtime_ : nullptr;
   }
-  Status preload(std::string_view /*name*/) override { return Status(); }
-  Status unload(std::string_view /*name*/) override { return Status(); }
+  Result<std::shared_ptr<Runtime>> look(std::string_view /*name*/) override { return runtime_; }
+  Status load_target(std::string_view /*name*/, ModelOptions target) override {
+    return runtime_->load(ModelRole::kTarget, std::move(target));
+  }
+  Status preload(std::string_view name) override { return note("load", name); }
+  Status unload(std::string_view name) override { return note("unload", name); }
   std::vector<CatalogStatus> status() const override {
     return {{.name = "fake",
              .aliases = aliases,
@@ -55,9 +59,15 @@ class FixtureCatalog : public Catalog {
   Status error;      // of opening it
   std::vector<std::string> aliases;
   std::string offered_draft;
-  std::atomic<int> acquired = 0;  // how often it was asked for, which opens a model
+  std::atomic<int> acquired = 0;     // how often it was asked for, which opens a model
+  std::vector<std::string> changed;  // calls of preload() and unload(): "load fake"
 
  private:
+  Status note(const std::string& what, std::string_view name) {
+    if (!has(name)) return not_found("there is no model '" + std::string(name) + "'");
+    changed.push_back(what + " " + std::string(name));
+    return Status();
+  }
   bool has(std::string_view name) const {
     return name.empty() || name == "fake" ||
            std::find(aliases.begin(), aliases.end(), name) != aliases.end();

@@ -101,7 +101,7 @@ void ModelLoads::note_progress(ModelRole role, const LoadTask::Opening& opening,
 
 void ModelLoads::serves(Model& model, const Opening& opening, ModelInfo info,
                         std::vector<std::string> notes) {
-  model.serving = opening.options;
+  model.serving = model.served = opening.options;
   model.serving_load = opening.task.number;
   model.info = std::move(info);
   model.notes = std::move(notes);

@@ -76,6 +76,10 @@ class ModelLoads {
 
   ModelStatus status(ModelRole role) const;
   const LoadTask& task(ModelRole role) const { return of(role).task; }
+  // Of the target that is being loaded, else of the one that was at work last; null: of neither.
+  std::shared_ptr<const ModelOptions> latest_target() const {
+    return target_.task.pending() ? target_.wanted : target_.served;
+  }
   // Why there is no target for a new request.
   Status no_target() const;
 
@@ -85,6 +89,7 @@ class ModelLoads {
   struct Model {
     LoadTask task;
     std::shared_ptr<const ModelOptions> wanted;   // of the newest load
+    std::shared_ptr<const ModelOptions> served;   // of the last that was at work
     std::shared_ptr<const ModelOptions> serving;  // of the one at work, as are the next three
     std::uint64_t serving_load = 0;               // LoadTask::number()
     std::optional<ModelInfo> info;

@@ -190,6 +190,11 @@ bool Runtime::has_target() const {
   return impl_->stations.current() != nullptr;
 }
 
+std::shared_ptr<const ModelOptions> Runtime::latest_target() const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->models.latest_target();
+}
+
 bool Runtime::is_idle() const {
   const Impl::Lock lock(impl_->shared.mutex);
   return !impl_->jobs.any();

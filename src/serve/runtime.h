@@ -113,6 +113,9 @@ class Runtime {
   // whoever holds it last waits for its end.
   std::shared_ptr<const Target> target() const;
   bool has_target() const;
+  // The options of the target that is being loaded, else of the one that served last; null: none
+  // has. For who opens it again, here or in another runtime.
+  std::shared_ptr<const ModelOptions> latest_target() const;
 
   // Whether no completion runs or waits, on whichever target. A result that waits to be fetched
   // does not count.

@@ -52,6 +52,23 @@ TEST_F(RuntimeModels, AFailedLoadLeavesTheRunningTargetServing) {
   EXPECT_EQ((*runtime->run(ask({1}, 1, 5)))->completion.tokens, alone({1}, 1, 5));
 }
 
+TEST_F(RuntimeModels, TheLatestTargetIsTheOneThatIsLoadedElseTheLastThatServed) {
+  const std::unique_ptr<Runtime> runtime = make({}, "");
+  EXPECT_EQ(runtime->latest_target(), nullptr);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("slow", 32)).ok());
+  EXPECT_EQ(runtime->latest_target()->path, "slow");
+  EXPECT_EQ(runtime->latest_target()->n_ctx, 32);
+  ASSERT_TRUE(runtime->cancel_load(ModelRole::kTarget).ok());
+  EXPECT_EQ(runtime->latest_target(), nullptr);
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("broken")).ok());
+  ASSERT_TRUE(runtime->wait_loaded(-1));
+  EXPECT_EQ(runtime->latest_target()->path, "target");
+  ASSERT_TRUE(runtime->unload(ModelRole::kTarget, true).ok());
+  EXPECT_EQ(runtime->latest_target()->path, "target");
+}
+
 TEST_F(RuntimeModels, ADraftComesAndGoesWhileRequestsRun) {
   const std::unique_ptr<Runtime> runtime = make();
   testing::StepGate gate(*runtime);

@@ -76,6 +76,11 @@ Result<LeasedModel> find_open_target(ServerState& server, std::string_view name)
   return with_target(std::move(runtime));
 }
 
+HttpReply no_such_model(std::string_view name) {
+  return error_reply(404, "there is no model '" + std::string(name) + "'; /v1/models lists them",
+                     "model");
+}
+
 HttpReply model_error_reply(const Status& status) {
   const bool unknown = status.code() == StatusCode::kNotFound;
   return error_reply(status.about(unknown ? "model" : ""));

@@ -36,6 +36,9 @@ Result<LeasedModel> open_model(ServerState& server, const HttpRequest& request,
 // The same of a model that is open. Errors: as find_open_model's; kCancelled as open_model's.
 Result<LeasedModel> find_open_target(ServerState& server, std::string_view name);
 
+// 404, about the model.
+HttpReply no_such_model(std::string_view name);
+
 // What the client is told of such an error.
 HttpReply model_error_reply(const Status& status);
 

@@ -4,8 +4,9 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <string>
 
-#include "api/service.h"
+#include "api/json_fields.h"
 #include "http/endpoint/acquire.h"
 #include "http/exchange/error_form.h"
 #include "http/exchange/error_reply.h"
@@ -74,9 +75,25 @@ Json described(const CatalogStatus& model, ServerState& server, const HttpReques
   return object;
 }
 
-HttpReply no_such_model(std::string_view name) {
-  return error_reply(404, "there is no model '" + std::string(name) + "'; /v1/models lists them",
-                     "model");
+// The name in {"model": NAME}.
+Result<std::string> read_name(const HttpRequest& request) {
+  OUTRIDER_ASSIGN_OR_RETURN(const Json body, read_body(request));
+  std::string name;
+  api::JsonFields fields(body);
+  fields.require("model");
+  fields.text("model", name);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  if (name.empty()) return wrong_value("model", "''", "the name of one; /v1/models lists them");
+  return name;
+}
+
+// Here, too, a wrong name is not taken for the only model's.
+template <Status (Catalog::*kChange)(std::string_view name)>
+HttpReply change_model(ServerState& server, const HttpRequest& request) {
+  const Result<std::string> name = read_name(request);
+  if (!name.ok()) return error_reply(name.status());
+  const Status status = (server.catalog().*kChange)(*name);
+  return status.ok() ? json_reply({{"success", true}}) : model_error_reply(status);
 }
 
 }  // namespace
@@ -118,20 +135,16 @@ HttpReply health(ServerState& server, const HttpRequest& /*request*/) {
   return json_reply({{"status", "ok"}});
 }
 
-HttpReply rpc(ServerState& server, const HttpRequest& request) {
-  // Here a wrong name is not taken for the only model's: nothing in the answer would say so.
-  const std::string_view name = request.parameter("model");
-  if (!name.empty() && !server.catalog().status_of(name)) return no_such_model(name);
-  Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, name);
-  if (!runtime.ok()) return model_error_reply(runtime.status());
-  // A server that is being stopped lets what runs go on for a while (--drain), as it does at all
-  // endpoints, and then ends it by the runtime.
-  const auto has_gone = [&request] { return request.gone && request.gone(); };
-  api::Service service(**runtime, server.options().allow_files, has_gone);
-  HttpReply reply{.body = service.call(request.body)};
-  if (has_gone()) return error_reply(kClientGone, "the client has gone");
-  if (reply.body.empty()) reply.status = 204;
-  return reply;
+std::vector<api::Parameter> model_name_parameters() {
+  return {{"model", "string", "its name, or another one that it has"}};
+}
+
+HttpReply load_model(ServerState& server, const HttpRequest& request) {
+  return change_model<&Catalog::preload>(server, request);
+}
+
+HttpReply unload_model(ServerState& server, const HttpRequest& request) {
+  return change_model<&Catalog::unload>(server, request);
 }
 
 }  // namespace outrider::http

@@ -118,6 +118,11 @@ TEST_F(ModelEndpointsTest, WhereNoAnswerWouldSayWhichModelItWasAWrongNameIsAnErr
   EXPECT_EQ(with_model("POST", "/rpc", R"({"jsonrpc":"2.0","id":1,"method":"system.status"})"),
             404);
   EXPECT_EQ(with_model("GET", "/outrider/speculation", ""), 404);
+  for (const char* path : {"/models/load", "/models/unload"}) {
+    EXPECT_EQ(post(path, {{"model", "gpt-4o"}}).status, 404) << path;
+    EXPECT_EQ(post(path, {{"model", "fake"}}).status, 200) << path;
+  }
+  EXPECT_EQ(catalog_->changed, (std::vector<std::string>{"load fake", "unload fake"}));
   EXPECT_EQ(ask("GET", "/v1/models/gpt-4o").status, 404);
 }
 
@@ -149,7 +154,6 @@ TEST_F(ModelEndpointsTest, AModelWhoseFileIsMissingIsTheServersFaultAndNoUnknown
   EXPECT_EQ(anthropics.status, 500) << anthropics.body;
   EXPECT_EQ(object(anthropics)["error"]["type"], "api_error");
   for (const char* path : {"/props", "/slots"}) EXPECT_EQ(ask("GET", path).status, 500) << path;
-  EXPECT_EQ(post("/rpc", {{"jsonrpc", "2.0"}, {"id", 1}, {"method", "stats"}}).status, 500);
   EXPECT_EQ(post("/v1/completions", {{"prompt", "a"}, {"model", "other"}}).status, 404);
   catalog_->error = resource_exhausted("no room");  // which there may be again
   EXPECT_EQ(post("/v1/completions", asked).status, 429);

@@ -95,7 +95,7 @@ class Server extends EventTarget {
     }
   }
 
-  /** Asks for the chosen model's details, if it is open: the question itself would open it. */
+  /** Asks for the chosen model's details, if it is open. */
   async details() {
     const id = this.model?.id;
     if (!id || this.state !== "ready") return;
