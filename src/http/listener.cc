@@ -34,7 +34,8 @@ constexpr std::size_t kOtherFiles = 256;  // files and pipes beside connections
 constexpr int kUnreadBytes = 128 << 10;
 
 // `watch` may be null.
-void write_reply(HttpReply reply, httplib::Response& to, std::shared_ptr<ClientWatch> watch) {
+void write_reply(HttpReply reply, const httplib::Request& from, httplib::Response& to,
+                 std::shared_ptr<ClientWatch> watch) {
   to.status = reply.status;
   for (auto& [name, value] : reply.headers) to.set_header(name, value);
   if (!reply.stream) {
@@ -54,7 +55,11 @@ void write_reply(HttpReply reply, httplib::Response& to, std::shared_ptr<ClientW
     sink.done();
     return true;
   };
-  to.set_chunked_content_provider(reply.content_type, provide);
+  if (from.version != "HTTP/1.0")
+    return to.set_chunked_content_provider(reply.content_type, provide);
+  // It knows no chunks (RFC 9112, 6.1): the connection's end is the stream's, asked to stay or not.
+  to.set_header("Connection", "close");
+  to.set_content_provider(reply.content_type, provide);
 }
 
 // Room for the body at once: a string that grows holds the text twice for a while.
@@ -273,7 +278,7 @@ class HttplibListener : public Listener {
   void send(HttpReply reply, const httplib::Request& from, httplib::Response& to) const {
     const std::shared_ptr<ClientWatch> watch = watches_.find(from);
     if (reply.status == kClientGone && watch != nullptr) watch->cut_off();
-    write_reply(std::move(reply), to, watch);
+    write_reply(std::move(reply), from, to, watch);
   }
 
   // Before the body is read: who may not ask must not fill memory either, and of a body that is too

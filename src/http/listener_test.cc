@@ -71,6 +71,29 @@ TEST_F(ListenerTest, AStreamArrivesEventByEventAndEnds) {
   EXPECT_NE(reply.body.find("data: [DONE]"), std::string::npos);
 }
 
+TEST_F(ListenerTest, AStreamToAClientOfHttp10HasNoChunksAndEndsWithTheConnection) {
+  listen();
+  const std::string body = R"({"prompt":"abc","max_tokens":9,"stream":true})";
+  for (const char* header : {"", "Connection: keep-alive\r\n", "Connection: close\r\n"}) {
+    SocketClient client = connect();
+    client.send("POST /v1/completions HTTP/1.0\r\nHost: localhost\r\n" + std::string(header) +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::string all = client.read(kLongMs);
+    EXPECT_TRUE(client.closed()) << header;
+    EXPECT_EQ(all.find("HTTP/1.1 200 OK\r\n"), 0U) << all;
+    const std::size_t end = all.find("\r\n\r\n");
+    ASSERT_NE(end, std::string::npos) << all;
+    const std::string head = all.substr(0, end + 2);
+    EXPECT_EQ(head.find("Transfer-Encoding"), std::string::npos) << head;
+    EXPECT_EQ(head.find("Content-Length"), std::string::npos) << head;
+    EXPECT_NE(head.find("\r\nConnection: close\r\n"), std::string::npos) << head;
+    const std::string stream = all.substr(end + 4);
+    EXPECT_EQ(stream.find("data: {"), 0U) << stream;
+    EXPECT_TRUE(stream.ends_with("data: [DONE]\n\n")) << stream;
+    EXPECT_EQ(stream.find('\r'), std::string::npos) << "no chunk's size";
+  }
+}
+
 TEST_F(ListenerTest, HeadHasTheHeadersOfGetAndNoBody) {
   listen();
   SocketClient client = connect();
