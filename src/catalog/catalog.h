@@ -85,6 +85,7 @@ struct CatalogStatus {
   Status error;                            // when it failed; no want of room, which may pass
   std::int64_t in_use = 0;                 // leases
   std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet)
+  RuntimeTotals totals = {};               // since the start, over all times that it was open
 
   // What whoever runs the server should hear of.
   bool complete = false;           // ready, and its draft and files are no longer being loaded

@@ -137,6 +137,23 @@ TEST_F(CatalogOfOnePlace, AModelWhoseCompletionWasStartedByRpcIsNotClosed) {
   EXPECT_EQ(catalog_->check_integrity(), "");
 }
 
+TEST_F(CatalogOfOnePlace, WhatAModelHasCountedStaysWhenItIsClosedAndOpenedAgain) {
+  const auto say = [this](std::int32_t n) {
+    ASSERT_TRUE((*catalog_->acquire("target", {}))->run(testing::ask({1, 2}, 3, n)).ok());
+  };
+  const auto totals = [this] { return catalog_->status_of("target")->totals; };
+  say(5);
+  EXPECT_EQ(totals().generated_tokens, 5);
+  ASSERT_TRUE(catalog_->acquire("other", {}).ok());
+  ASSERT_EQ(state(), ModelState::kAbsent);
+  EXPECT_EQ(totals().generated_tokens, 5);
+  say(7);
+  EXPECT_EQ(loader_.loads_of("target"), 2);
+  EXPECT_EQ(totals().generated_tokens, 12);
+  EXPECT_EQ(totals().finished, 2);
+  EXPECT_GE(totals().steps, 2);
+}
+
 TEST_F(CatalogOfOnePlace, AnIdNeverNamesACompletionOfAModelThatWasOpenedSince) {
   const CompletionId first = start_endless();
   end(first);

@@ -54,6 +54,7 @@ class ModelCatalog : public Catalog {
     std::shared_ptr<const ModelOptions> target;
     State state = State::kAbsent;
     std::shared_ptr<Runtime> runtime;  // the catalog's own reference; leases are others
+    RuntimeTotals ended;               // of the runtimes that it had before
     std::int64_t leases = 0;
     std::int64_t waiting = 0;       // calls of acquire(); they count as a use
     std::uint64_t last_use = 0;     // of uses_

@@ -46,7 +46,8 @@ class FixtureCatalog : public Catalog {
              .path = "target",
              .offered_draft = offered_draft,
              .state = state,
-             .error = error}};
+             .error = error,
+             .totals = runtime_->totals()}};
   }
   std::optional<CatalogStatus> status_of(std::string_view name) const override {
     return has(name) ? std::optional(status().front()) : std::nullopt;

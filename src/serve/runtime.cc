@@ -179,6 +179,11 @@ RuntimeStatus Runtime::status() const {
   return s;
 }
 
+RuntimeTotals Runtime::totals() const {
+  const Impl::Lock lock(impl_->shared.mutex);
+  return impl_->jobs.totals();
+}
+
 std::shared_ptr<const Target> Runtime::target() const {
   const Impl::Lock lock(impl_->shared.mutex);
   const StationPtr& current = impl_->stations.current();

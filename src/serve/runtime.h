@@ -108,6 +108,7 @@ class Runtime {
   Status detach(const DrafterFile& file);
 
   RuntimeStatus status() const;
+  RuntimeTotals totals() const;  // of it; needs no memory
 
   // The target that new requests get; null when there is none. It stays alive while it is held, so
   // whoever holds it last waits for its end.

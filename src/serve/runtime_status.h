@@ -93,6 +93,25 @@ struct RuntimeTotals {
   std::int64_t steps = 0;           // target evaluations that gave text
   std::int64_t emitted_tokens = 0;  // of these (SpeculationStats::emitted)
   DepthTotals by_depth{};
+
+  // Those of another runtime, too.
+  RuntimeTotals& operator+=(const RuntimeTotals& other) {
+    started += other.started;
+    finished += other.finished;
+    prompt_tokens += other.prompt_tokens;
+    cached_tokens += other.cached_tokens;
+    generated_tokens += other.generated_tokens;
+    drafted_tokens += other.drafted_tokens;
+    accepted_tokens += other.accepted_tokens;
+    steps += other.steps;
+    emitted_tokens += other.emitted_tokens;
+    for (std::size_t i = 0; i < by_depth.size(); ++i) {
+      by_depth[i].drafted += other.by_depth[i].drafted;
+      by_depth[i].tested += other.by_depth[i].tested;
+      by_depth[i].accepted += other.by_depth[i].accepted;
+    }
+    return *this;
+  }
 };
 
 struct RuntimeStatus : RuntimeTotals {

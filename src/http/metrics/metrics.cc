@@ -16,50 +16,52 @@ constexpr double kMs = 0.001;
 
 using Model = std::pair<std::string, RuntimeStatus>;
 
-// One number of a runtime.
+// One number of a model: what it has counted, or what its runtime says of now.
+template <typename Of>
 struct Value {
   std::string_view name;
-  std::string_view type;
   std::string_view help;
-  double (*get)(const RuntimeStatus& status);
+  double (*get)(const Of& of);
 };
 
-template <auto kMember>
-double value_of(const RuntimeStatus& status) {
-  return static_cast<double>(status.*kMember);
+template <auto kMember, typename Of>
+double value_of(const Of& of) {
+  return static_cast<double>(of.*kMember);
 }
 
-constexpr Value kValues[] = {
-    {"outrider:prompt_tokens_total", "counter", "Prompt tokens that were evaluated.",
-     value_of<&RuntimeStatus::prompt_tokens>},
-    {"outrider:cached_tokens_total", "counter", "Prompt tokens that were taken from the cache.",
-     value_of<&RuntimeStatus::cached_tokens>},
-    {"outrider:generation_tokens_total", "counter", "Tokens that were generated.",
-     value_of<&RuntimeStatus::generated_tokens>},
-    {"outrider:completions_started_total", "counter", "Completions that were begun.",
-     value_of<&RuntimeStatus::started>},
-    {"outrider:completions_finished_total", "counter", "Completions that have ended in any way.",
-     value_of<&RuntimeStatus::finished>},
-    {"outrider:target_steps_total", "counter", "Target evaluations that gave text.",
-     value_of<&RuntimeStatus::steps>},
-    {"outrider:requests_running", "gauge", "Completions that are running.",
-     value_of<&RuntimeStatus::running>},
-    {"outrider:requests_queued", "gauge", "Completions that wait for a slot.",
-     value_of<&RuntimeStatus::queued>},
-    {"outrider:slots", "gauge", "Completions that can run at once.",
-     value_of<&RuntimeStatus::slots>},
+constexpr Value<RuntimeTotals> kCounters[] = {
+    {"outrider:prompt_tokens_total", "Prompt tokens that were evaluated.",
+     value_of<&RuntimeTotals::prompt_tokens>},
+    {"outrider:cached_tokens_total", "Prompt tokens that were taken from the cache.",
+     value_of<&RuntimeTotals::cached_tokens>},
+    {"outrider:generation_tokens_total", "Tokens that were generated.",
+     value_of<&RuntimeTotals::generated_tokens>},
+    {"outrider:completions_started_total", "Completions that were begun.",
+     value_of<&RuntimeTotals::started>},
+    {"outrider:completions_finished_total", "Completions that have ended in any way.",
+     value_of<&RuntimeTotals::finished>},
+    {"outrider:target_steps_total", "Target evaluations that gave text.",
+     value_of<&RuntimeTotals::steps>},
     // A step that sent any guess sent one behind the text itself.
-    {"outrider:spec_decode_num_drafts_total", "counter", "Target steps that checked guesses.",
-     [](const RuntimeStatus& s) { return static_cast<double>(s.by_depth[0].tested); }},
-    {"outrider:spec_decode_num_draft_tokens_total", "counter", "Guesses that were checked.",
-     value_of<&RuntimeStatus::drafted_tokens>},
-    {"outrider:spec_decode_num_accepted_tokens_total", "counter", "Guesses that were right.",
-     value_of<&RuntimeStatus::accepted_tokens>},
+    {"outrider:spec_decode_num_drafts_total", "Target steps that checked guesses.",
+     [](const RuntimeTotals& t) { return static_cast<double>(t.by_depth[0].tested); }},
+    {"outrider:spec_decode_num_draft_tokens_total", "Guesses that were checked.",
+     value_of<&RuntimeTotals::drafted_tokens>},
+    {"outrider:spec_decode_num_accepted_tokens_total", "Guesses that were right.",
+     value_of<&RuntimeTotals::accepted_tokens>},
 };
 
-std::vector<Model> open_models(Catalog& catalog) {
+constexpr Value<RuntimeStatus> kGauges[] = {
+    {"outrider:requests_running", "Completions that are running.",
+     value_of<&RuntimeStatus::running>},
+    {"outrider:requests_queued", "Completions that wait for a slot.",
+     value_of<&RuntimeStatus::queued>},
+    {"outrider:slots", "Completions that can run at once.", value_of<&RuntimeStatus::slots>},
+};
+
+std::vector<Model> open_models(Catalog& catalog, const std::vector<CatalogStatus>& models) {
   std::vector<Model> open;
-  for (const CatalogStatus& model : catalog.status()) {
+  for (const CatalogStatus& model : models) {
     const std::shared_ptr<Runtime> runtime = catalog.find_open(model.name);
     if (runtime != nullptr) open.emplace_back(model.name, runtime->status());
   }
@@ -109,23 +111,30 @@ void Metrics::write(Exposition& out) const {
 }
 
 void write_models(Catalog& catalog, Exposition& out) {
-  const std::vector<Model> open = open_models(catalog);
-  for (const Value& value : kValues) {
-    out.family(value.name, value.type, value.help);
-    for (const auto& [name, status] : open) out.sample({{"model", name}}, value.get(status));
+  const std::vector<CatalogStatus> models = catalog.status();
+  for (const Value<RuntimeTotals>& value : kCounters) {
+    out.family(value.name, "counter", value.help);
+    for (const CatalogStatus& model : models) {
+      out.sample({{"model", model.name}}, value.get(model.totals));
+    }
   }
   out.family("outrider:spec_decode_num_accepted_tokens_per_pos_total", "counter",
              "Guesses that were right, by how many stood before them in the same step.");
-  for (const auto& [name, status] : open) {
-    for (std::size_t i = 0; i < status.by_depth.size(); ++i) {
+  for (const CatalogStatus& model : models) {
+    for (std::size_t i = 0; i < model.totals.by_depth.size(); ++i) {
       const std::string position = std::to_string(i);
-      if (status.by_depth[i].drafted == 0) continue;
-      out.sample({{"model", name}, {"position", position}},
-                 static_cast<double>(status.by_depth[i].accepted));
+      if (model.totals.by_depth[i].drafted == 0) continue;
+      out.sample({{"model", model.name}, {"position", position}},
+                 static_cast<double>(model.totals.by_depth[i].accepted));
     }
   }
+  const std::vector<Model> open = open_models(catalog, models);
+  for (const Value<RuntimeStatus>& value : kGauges) {
+    out.family(value.name, "gauge", value.help);
+    for (const auto& [name, status] : open) out.sample({{"model", name}}, value.get(status));
+  }
   out.family("outrider:model_state", "gauge", "1 for the state that a model is in.");
-  for (const CatalogStatus& model : catalog.status()) {
+  for (const CatalogStatus& model : models) {
     out.sample({{"model", model.name}, {"state", model_state_name(model.state)}}, 1.0);
   }
 }

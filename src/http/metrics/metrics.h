@@ -39,7 +39,8 @@ class Metrics {
   std::map<std::string, Times> times_;  // by model
 };
 
-// What the runtimes of open models say, each with its model's name, and the process.
+// Of each model by its name what it has counted since the start, and what the runtimes of open ones
+// say of now. And of the process.
 void write_models(Catalog& catalog, Exposition& out);
 void write_process(Exposition& out);
 

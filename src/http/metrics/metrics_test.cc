@@ -63,6 +63,21 @@ TEST_F(MetricsTest, TokensAndDraftsAreThoseOfTheResults) {
   EXPECT_EQ(value("outrider:requests_running{model=\"fake\"}"), 0);
 }
 
+TEST_F(MetricsTest, AModelThatIsClosedKeepsItsCounters) {
+  start_with_draft();
+  (void)complete();
+  const std::vector<std::string> counters = {
+      "outrider:generation_tokens_total{model=\"fake\"}",
+      "outrider:spec_decode_num_drafts_total{model=\"fake\"}",
+      "outrider:spec_decode_num_accepted_tokens_per_pos_total{model=\"fake\",position=\"0\"}"};
+  std::vector<double> open;
+  for (const std::string& counter : counters) open.push_back(value(counter));
+  EXPECT_EQ(open.front(), 40);
+  catalog_->open = false;
+  for (std::size_t i = 0; i < counters.size(); ++i) EXPECT_EQ(value(counters[i]), open[i]);
+  EXPECT_EQ(value("outrider:slots{model=\"fake\"}"), -1) << "it has none";
+}
+
 TEST_F(MetricsTest, RequestsAreCountedByEndpointAndStatusAndUnknownPathsTogether) {
   start();
   (void)ask("GET", "/health");
