@@ -148,6 +148,8 @@ void read_prompt(JsonFields& fields, CompletionRequest& request) {
     return fields.refuse_kind("prompt", *given,
                               "a string, or an array of at least one string or token id");
   }
+  fields.fail(check_prompt_parts(given->size()));
+  if (!fields.ok()) return;
   for (const Json& part : *given) {
     const std::optional<Token> id = as_token(part);
     if (id) {

@@ -172,6 +172,15 @@ TEST(ReadCompletion, PromptsAreTextsAndIds) {
   EXPECT_EQ(wrong_field(R"(,"messages":[{"role":"user","content":"x"}])"), "prompt") << "both";
 }
 
+TEST(ReadCompletion, PromptsHaveAMostThatTheErrorNames) {
+  Json params = {{"prompt", std::vector<Token>(kMaxListed, 1)}};
+  EXPECT_TRUE(read_completion(params).ok());
+  params["prompt"].push_back("a");
+  const Status status = read_completion(params).status();
+  EXPECT_EQ(status.field(), "prompt");
+  EXPECT_EQ(status.message(), "prompt holds 1048577 texts and token ids, at most 1048576 can be");
+}
+
 TEST(ReadCompletion, MessagesNameTheirPlace) {
   const auto field = [](const char* messages) {
     const Json params = {{"messages", *json::parse(messages).value}};
@@ -199,6 +208,16 @@ TEST(ReadCompletion, BiasesInBothForms) {
   }
 }
 
+TEST(ReadCompletion, BiasesHaveAMostThatTheErrorNames) {
+  const std::vector<Json> biases(SamplingOptions::kMaxBiases, Json::array({7, 1}));
+  Json params = {{"prompt", "a"}, {"logit_bias", biases}};
+  EXPECT_EQ(read_completion(params)->sampling.logit_bias.size(), SamplingOptions::kMaxBiases);
+  params["logit_bias"].push_back({8, 1});
+  const Status status = read_completion(params).status();
+  EXPECT_EQ(status.field(), "logit_bias");
+  EXPECT_EQ(status.message(), "logit_bias holds 65537 biases, at most 65536 can be");
+}
+
 TEST(ReadCompletion, StopsAreNotEmptyAndNotTooMany) {
   EXPECT_EQ(wrong_field(R"(,"stop":"")"), "stop[0]");
   EXPECT_EQ(wrong_field(R"(,"stop":["a",""])"), "stop[1]");
@@ -207,6 +226,14 @@ TEST(ReadCompletion, StopsAreNotEmptyAndNotTooMany) {
   for (std::size_t i = 0; i <= 64; ++i) many.push_back("s");
   EXPECT_EQ(wrong_field(",\"stop\":" + json::encode(many)), "stop");
   EXPECT_EQ(wrong_field(",\"stop\":\"" + std::string(4096 + 1, 's') + "\""), "stop[0]");
+}
+
+TEST(ReadCompletion, SequenceBreakersAreNotTooMany) {
+  Json breakers(std::vector<std::string>(64, "b"));
+  EXPECT_EQ(wrong_field(",\"dry_sequence_breaker\":" + json::encode(breakers)), "");
+  breakers.push_back("b");
+  EXPECT_EQ(wrong_field(",\"dry_sequence_breaker\":" + json::encode(breakers)),
+            "dry_sequence_breaker");
 }
 
 TEST(ReadCompletion, SchemasAreObjectsOrTexts) {

@@ -14,7 +14,6 @@ namespace {
 
 using json::Json;
 
-constexpr std::size_t kMaxTokens = 1 << 20;
 constexpr std::int64_t kSliceMs = 50;  // how long a wait goes on before it asks gives_up()
 
 Result<Json> system_status(const MethodContext& context, const Json& params) {
@@ -156,9 +155,9 @@ void read_tokens(JsonFields& fields, std::vector<Token>& tokens) {
   const Json* given = fields.any("tokens");
   if (given == nullptr) return;
   if (!given->is_array()) return fields.refuse("tokens", *given, "an array of token ids");
-  if (given->size() > kMaxTokens) {
+  if (given->size() > kMaxListed) {
     return fields.fail("tokens", "tokens holds " + std::to_string(given->size()) + ", at most " +
-                                     std::to_string(kMaxTokens) + " can be");
+                                     std::to_string(kMaxListed) + " can be");
   }
   for (const Json& value : *given) {
     const std::optional<Token> id = as_token(value);

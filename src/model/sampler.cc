@@ -120,6 +120,7 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::dry_sequence_breakers,
      .range = {.min = 1.0, .max = 40.0},
      .unit = "TEXT",
+     .most = 64,  // of each llama.cpp keeps all tokens that have some of it
      .otherwise = "newline, ':', '\"' and '*'"},
     {.name = "mirostat",
      .help = "keep the text's surprise near a target, in place of the filters and penalties: "
@@ -136,9 +137,10 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::mirostat_eta,
      .range = kFrom0},
     {.name = "logit_bias",
-     .help = "added to tokens' logits",
+     .help = "added to tokens' logits; several of a token add up",
      .place = ByHand{"object | array"},
-     .unit = "ID(+/-)BIAS"},
+     .unit = "ID(+/-)BIAS",
+     .most = Options::kMaxBiases},
     {.name = "ignore_eos",
      .help = "never say a token that ends the text",
      .place = &Options::ignore_eos},
@@ -165,6 +167,7 @@ Status without_nul(const char* field, const std::vector<std::string>& texts) {
 }
 
 Status check_logit_bias(const Options& o) {
+  OUTRIDER_RETURN_IF_ERROR(check_biases(o.logit_bias.size()));
   for (const LogitBias& bias : o.logit_bias) {
     const std::string token = std::to_string(bias.token);
     if (bias.token < 0) {
@@ -220,6 +223,12 @@ std::string cannot_be_used_with_mirostat(std::int32_t version) {
 }
 
 std::span<const Field<SamplingOptions>> sampling_fields() { return kFields; }
+
+Status check_biases(std::size_t n) {
+  if (n <= SamplingOptions::kMaxBiases) return Status();
+  return refused("logit_bias", "holds " + std::to_string(n) + " biases, at most " +
+                                   std::to_string(SamplingOptions::kMaxBiases) + " can be");
+}
 
 Status validate(const SamplingOptions& o) {
   OUTRIDER_RETURN_IF_ERROR(check(sampling_fields(), o));

@@ -57,13 +57,14 @@ struct SamplingOptions {
   float dry_base = 1.75f;                // >= 1
   std::int32_t dry_allowed_length = 2;   // >= 0
   std::int32_t dry_penalty_last_n = 64;  // 0 to kMaxHistory; 0: off
-  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};  // 1 to 40 bytes each
+  // 64 at most, 1 to 40 bytes each.
+  std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
 
   std::int32_t mirostat = 0;  // 0: off; 1, 2: the version
   float mirostat_tau = 5.0f;  // target surprise in bits, >= 0
   float mirostat_eta = 0.1f;  // learning rate, >= 0
 
-  std::vector<LogitBias> logit_bias;  // several for a token add up
+  std::vector<LogitBias> logit_bias;  // several for a token add up; kMaxBiases at most
   bool ignore_eos = false;            // tokens that end the text are never said
 
   // The text keeps to one of these; empty: no constraint. The grammar is GBNF with a rule "root",
@@ -79,6 +80,8 @@ struct SamplingOptions {
   ChatGrammar chat_grammar;
 
   static constexpr std::int32_t kMaxHistory = 1 << 20;  // tokens
+  // All are added to every row (sampling/row_edits.h) and told with every answer of /completion.
+  static constexpr std::size_t kMaxBiases = 65'536;
 
   bool constrained() const {
     return !grammar.empty() || !json_schema.empty() || !chat_grammar.gbnf.empty();
@@ -90,6 +93,9 @@ std::span<const Field<SamplingOptions>> sampling_fields();
 
 // Why a filter or penalty is refused: "cannot be used with mirostat 2, ...".
 std::string cannot_be_used_with_mirostat(std::int32_t version);
+
+// An error where `n` biases are more than kMaxBiases; validate() asks, too.
+Status check_biases(std::size_t n);
 
 // Checks the ranges and what cannot be combined. The failure is about the field ("top_p"). Which
 // token ids there are, and whether a grammar can be read, are make_sampler's to check.

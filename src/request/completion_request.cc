@@ -32,7 +32,8 @@ std::string drafters_text(const Request& r) {
 constexpr Field<Request> kPromptFields[] = {
     {.name = "prompt",
      .help = "the text to go on from, or strings and token ids mixed",
-     .place = ByHand{"string | array"}},
+     .place = ByHand{"string | array"},
+     .most = kMaxListed},
     {.name = "messages",
      .help = "a conversation, [{\"role\",\"content\"}], instead of a prompt: it goes through the "
              "model's own chat template; in OpenAI's forms, with reasoning_content, tool_calls and "
@@ -172,6 +173,7 @@ Status check_prompt(const Request& request) {
                                 : "prompt and messages are both there; give one of them")
         .about("prompt");
   }
+  OUTRIDER_RETURN_IF_ERROR(check_prompt_parts(request.prompt.size()));
   if (request.messages.size() <= kMaxMessages) return check_chat(request);
   return refused("messages", "holds " + std::to_string(request.messages.size()) + ", at most " +
                                  std::to_string(kMaxMessages) + " can be");
@@ -258,6 +260,12 @@ std::uint64_t chosen_seed(const CompletionRequest& request) {
   if (request.seed >= 0) return static_cast<std::uint64_t>(request.seed);
   std::random_device random;
   return random() & 0xFFFFFFFFU;
+}
+
+Status check_prompt_parts(std::size_t n, const std::string& name) {
+  if (n <= kMaxListed) return Status();
+  return refused(name, "holds " + std::to_string(n) + " texts and token ids, at most " +
+                           std::to_string(kMaxListed) + " can be");
 }
 
 Status validate(const CompletionRequest& r) {

@@ -109,6 +109,10 @@ std::int32_t opened_width(const CompletionRequest& request);
 // The seed to use: the one given, or a random one below 2^32 (any JSON reader can hold that).
 std::uint64_t chosen_seed(const CompletionRequest& request);
 
+// An error where `n` texts and ids are more than a prompt may have, kMaxListed. To be asked before
+// they become parts; validate() asks, too.
+Status check_prompt_parts(std::size_t n, const std::string& name = "prompt");
+
 // Every range, and what cannot be combined. What depends on the model (which ids there are, whether
 // the grammar can be read, whether the prompt fits) is Runtime::start's to check. Errors:
 // kInvalidArgument, about the field.

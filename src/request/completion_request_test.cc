@@ -48,6 +48,11 @@ TEST(CompletionRequest, WhatIsOutOfRangeIsNamed) {
       {"logprobs", [](CompletionRequest& r) { r.logprobs = 21; }},
       {"timeout_ms", [](CompletionRequest& r) { r.timeout_ms = -1; }},
       {"shift_keep", [](CompletionRequest& r) { r.shift_keep = -2; }},
+      {"prompt", [](CompletionRequest& r) { r.prompt.assign(kMaxListed + 1, Token{1}); }},
+      {"logit_bias",
+       [](CompletionRequest& r) {
+         r.sampling.logit_bias.resize(SamplingOptions::kMaxBiases + 1, {.token = 1});
+       }},
       {"top_p", [](CompletionRequest& r) { r.sampling.top_p = 2.0f; }},
       {"width", [](CompletionRequest& r) { r.width = 65; }},
       {"branches", [](CompletionRequest& r) { r.draft.branches = 65; }},

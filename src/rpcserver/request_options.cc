@@ -37,6 +37,8 @@ void read_logit_bias(JsonFields& fields, RequestOptions& o) {
   const std::string wanted = "[token id, number or false]";
   if (!biases->is_array())
     return fields.refuse_kind("logit_bias", *biases, "an array of " + wanted);
+  fields.fail(check_biases(biases->size()));
+  if (!fields.ok()) return;
   for (std::size_t i = 0; i < biases->size(); ++i) {
     const std::optional<LogitBias> bias = api::as_logit_bias((*biases)[i]);
     if (bias) {

@@ -121,6 +121,18 @@ TEST(RequestOptionsTest, EachOptionReachesTheRuntime) {
   EXPECT_EQ(mirostat.sampling.mirostat_eta, 0.25f);
 }
 
+TEST(RequestOptionsTest, PromptsAndBiasesHaveAMost) {
+  const auto field = [](const char* name, const Json& value) {
+    return parse_request({{name, value}}, RequestDefaults()).status().field();
+  };
+  EXPECT_EQ(field("prompt", std::vector<int>(kMaxListed, 1)), "");
+  EXPECT_EQ(field("prompt", std::vector<int>(kMaxListed + 1, 1)), "prompt");
+  // Those that mean nothing count: each is a warning.
+  EXPECT_EQ(field("logit_bias", std::vector<int>(SamplingOptions::kMaxBiases, 1)), "");
+  EXPECT_EQ(field("logit_bias", std::vector<int>(SamplingOptions::kMaxBiases + 1, 1)),
+            "logit_bias");
+}
+
 TEST(RequestOptionsTest, APromptIsAStringOrAnArrayOfStringsAndIds) {
   const CompletionRequest r = asked(R"({"prompt":["a",5,"b",7.0]})");
   ASSERT_EQ(r.prompt.size(), 4U);

@@ -145,7 +145,7 @@ Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool c
   fields.boolean("stream", task.stream);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   task.form = make_anthropic_form(request.stop, show_thinking);
-  task.set_requests(request, 1);
+  task.set_requests(std::move(request), 1);
   return task;
 }
 
@@ -162,7 +162,7 @@ HttpReply count_tokens(ServerState& server, const HttpRequest& request) {
   if (!task.ok()) return error_reply(task.status());
   const Result<LeasedModel> model = open_model(server, request, server.model_name(task->model));
   if (!model.ok()) return model_error_reply(model.status());
-  const Result<Prompt> prompt = read_prompt(task->requests.front(), *model->target);
+  const Result<Prompt> prompt = read_prompt(task->requests.shared, *model->target);
   if (!prompt.ok()) return error_reply(prompt.status());
   return json_reply({{"input_tokens", prompt->n_asked}});
 }

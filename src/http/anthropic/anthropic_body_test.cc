@@ -22,7 +22,7 @@ Json body_with(const char* fields) {
 CompletionRequest read(const Json& body) {
   Result<CompletionTask> task = read_messages_task(body, ServerOptions());
   EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
-  return task.ok() ? std::move(task->requests.front()) : CompletionRequest();
+  return task.ok() ? std::move(task->requests.shared) : CompletionRequest();
 }
 
 TEST(AnthropicBody, BlocksBecomeTheMessagesOfAConversation) {

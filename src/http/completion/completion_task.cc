@@ -47,10 +47,11 @@ class RunningTask {
   bool done() const { return unfinished_ == 0; }
 
   // `with_given`: as Answer has it.
-  Status start(std::vector<CompletionRequest> requests, bool with_given) {
+  // What is wrong with the request is found with the first answer, before it is copied again.
+  Status start(const AnswerRequests& requests, bool with_given) {
     OUTRIDER_RETURN_IF_ERROR(runtime_->check_room(requests.size()));
-    for (CompletionRequest& request : requests) {
-      OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(std::move(request)));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(requests.of(i)));
       ids_.push_back(started.id);
       prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
@@ -272,14 +273,23 @@ HttpReply stream_reply(std::shared_ptr<RunningTask> running, std::int32_t ping_s
 
 }  // namespace
 
-void CompletionTask::set_requests(const CompletionRequest& request, std::int32_t n) {
-  const std::uint64_t first = chosen_seed(request);
+CompletionRequest AnswerRequests::of(std::size_t answer) const {
+  CompletionRequest request = shared;
+  request.seed = seeds[answer];
+  if (!prompts.empty()) request.prompt = prompts[answer / (size() / prompts.size())];
+  return request;
+}
+
+void CompletionTask::set_requests(CompletionRequest request, std::int32_t n,
+                                  std::vector<std::vector<PromptPart>> prompts) {
   constexpr std::uint64_t kMost =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  for (std::int32_t i = 0; i < n; ++i) {
-    requests.push_back(request);
-    requests.back().seed =
-        static_cast<std::int64_t>((first + static_cast<std::uint64_t>(i)) & kMost);
+  requests = {.shared = std::move(request), .prompts = std::move(prompts), .seeds = {}};
+  for (std::size_t p = 0; p < std::max<std::size_t>(requests.prompts.size(), 1); ++p) {
+    const std::uint64_t first = chosen_seed(requests.shared);
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(n); ++i) {
+      requests.seeds.push_back(static_cast<std::int64_t>((first + i) & kMost));
+    }
   }
 }
 
@@ -304,7 +314,8 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   task.form->set_model(request.record->model);
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form), task.stream);
-  const Status started = running->start(std::move(task.requests), task.with_given);
+  const Status started = running->start(task.requests, task.with_given);
+  task.requests = {};  // the jobs have what they need
   if (!started.ok()) return error_reply(spelled_as_sent(started, request.body));
   HttpReply reply =
       task.stream ? stream_reply(running, task.ping_s, request) : whole_answer(*running, request);

@@ -26,9 +26,22 @@ class ServerState;
 inline constexpr std::int32_t kPingSeconds = 15;
 inline constexpr std::int32_t kMostPingSeconds = 3600;
 
+// The requests of a body's answers. They share what they can, and are copied one at a time: with
+// prompt, grammar and biases each may have megabytes.
+struct AnswerRequests {
+  CompletionRequest shared;  // of every answer, but for what follows
+  // Where there are several prompts, in place of the shared one; else empty.
+  std::vector<std::vector<PromptPart>> prompts;
+  // Of each answer, 1 to kMaxPrompts; those of the first prompt's answers are in front, ...
+  std::vector<std::int64_t> seeds;
+
+  std::size_t size() const { return seeds.size(); }
+  CompletionRequest of(std::size_t answer) const;
+};
+
 struct CompletionTask {
-  std::vector<CompletionRequest> requests;  // one for each answer, 1 to kMaxPrompts
-  std::string model;                        // of the catalog; empty: the default
+  AnswerRequests requests;
+  std::string model;  // of the catalog; empty: the default
   bool stream = false;
   // Where a message goes on, the answer begins with what it has, not behind it.
   bool with_given = false;
@@ -42,14 +55,15 @@ struct CompletionTask {
   std::vector<std::string> ignored;
   std::unique_ptr<AnswerForm> form;  // not null
 
-  // `n` answers to the same: answer i has the seed of the request, plus i.
-  void set_requests(const CompletionRequest& request, std::int32_t n);
+  // `n` answers to each of `prompts`, or of none to the request's own: answer i to a prompt has the
+  // seed of the request, plus i.
+  void set_requests(CompletionRequest request, std::int32_t n,
+                    std::vector<std::vector<PromptPart>> prompts = {});
 };
 
 // To one prompt.
 inline constexpr std::int32_t kMaxAnswers = 16;
-// Of one body, and answers to all of them together: each is a copy of the request, which may have
-// megabytes.
+// Of one body, and answers to all of them together.
 inline constexpr std::int32_t kMaxPrompts = 128;
 
 // "web_search, local_shell": a header, which no client stumbles over.
@@ -58,8 +72,7 @@ inline constexpr std::string_view kIgnoredHeader = "x-outrider-ignored";
 
 // An error where a body has `n` prompts, more than kMaxPrompts.
 Status check_prompts(std::size_t n);
-// An error where `n` answers to each of `prompts` prompts are more than kMaxPrompts. To be asked
-// before set_requests(), which copies.
+// An error where `n` answers to each of `prompts` prompts are more than kMaxPrompts.
 Status check_answers(std::size_t prompts, std::int32_t n);
 
 // Starts the completions and returns the whole answer, or a reply that streams it. They are

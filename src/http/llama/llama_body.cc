@@ -84,9 +84,11 @@ Status spell_out_biases(Json& body, const Vocabulary& vocabulary) {
     const Result<std::vector<Token>> tokens =
         vocabulary.tokenize(text, /*add_special=*/false, /*parse_special=*/false);
     if (!tokens.ok()) return tokens.status().in_field("logit_bias");
+    OUTRIDER_RETURN_IF_ERROR(check_biases(pairs.size() + tokens->size()));
     for (const Token token : *tokens) pairs.push_back({token, bias});
     return Status();
   };
+  OUTRIDER_RETURN_IF_ERROR(check_biases(found->size()));
   for (Json::const_iterator it = found->begin(); it != found->end(); ++it) {
     if (found->is_array()) {
       const Json& pair = *it;
@@ -133,6 +135,17 @@ void refuse_what_is_not_done(api::JsonFields& fields) {
   refuse_adapters(fields);
 }
 
+// Each answer repeats the settings, and those that are not streamed are sent together.
+Status check_repeated(const Json& settings, std::size_t answers) {
+  constexpr std::size_t kMost = 32 << 20;
+  const std::size_t bytes = answers * (answers > 1 ? json::encode(settings).size() : 0);
+  if (bytes <= kMost) return Status();
+  return invalid_argument("the settings (grammar, logit_bias and the like), which each of the " +
+                          std::to_string(answers) + " answers repeats, have " +
+                          std::to_string(bytes) + " bytes in all, at most " +
+                          std::to_string(kMost) + " can be; ask for fewer answers at once");
+}
+
 constexpr std::int64_t kMostIndentation = 65536;
 
 void read_llama_wishes(api::JsonFields& fields, LlamaWishes& wishes) {
@@ -163,6 +176,7 @@ Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string
     OUTRIDER_ASSIGN_OR_RETURN(std::string text, text_of_object(prompt, name));
     parts.emplace_back(std::move(text));
   } else if (prompt.is_array() && is_one_prompt(prompt)) {
+    OUTRIDER_RETURN_IF_ERROR(check_prompt_parts(prompt.size(), name));
     for (const Json& part : prompt) {
       const std::optional<std::int64_t> id = api::as_integer(part);
       if (part.is_string()) {
@@ -203,22 +217,22 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
   request.logprobs_after_sampler = wishes.after_sampler;
   wishes.return_progress = answer.return_progress;
 
-  CompletionTask task;
-  std::vector<LlamaAsked> asked;
+  LlamaAsked asked{.settings = llama_settings(request, vocabulary), .prompts = {}, .n = answer.n};
+  asked.settings["stream"] = answer.stream;
+  asked.settings["timings_per_token"] = wishes.timings_per_token;
+  std::vector<std::vector<PromptPart>> parts;
   for (const std::vector<Token>& prompt : prompts) {
+    OUTRIDER_RETURN_IF_ERROR(check_prompt_parts(prompt.size()));
     request.prompt.assign(prompt.begin(), prompt.end());
     const Status status = validate(request);
     if (!status.ok()) return api::spelled_as_in(fields.spelled(status), body);
-    OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), answer.n));
-    const std::size_t first = task.requests.size();
-    task.set_requests(request, answer.n);
-    for (std::size_t i = first; i < task.requests.size(); ++i) {
-      asked.push_back({.settings = llama_settings(task.requests[i], vocabulary),
-                       .prompt = spelled_text(prompt, vocabulary)});
-      asked.back().settings["stream"] = answer.stream;
-      asked.back().settings["timings_per_token"] = wishes.timings_per_token;
-    }
+    parts.push_back(std::move(request.prompt));
+    asked.prompts.push_back(spelled_text(prompt, vocabulary));
   }
+  OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), answer.n));
+  CompletionTask task;
+  task.set_requests(std::move(request), answer.n, std::move(parts));
+  OUTRIDER_RETURN_IF_ERROR(check_repeated(asked.settings, task.requests.size()));
   set_wishes(answer, task);
   task.form = make_llama_form(std::move(wishes), std::move(asked));
   return task;

@@ -97,6 +97,43 @@ TEST_F(LlamaBodyTest, WhatIsWrongWithABiasIsNamedAsTheClientSentIt) {
   }
 }
 
+TEST_F(LlamaBodyTest, APromptHasAMostOfTokensHoweverItIsGiven) {
+  start({}, {});
+  const std::size_t many = kMaxListed + 1;
+  EXPECT_EQ(field_of_error("prompt", std::vector<int>(many, 1)), "prompt");
+  EXPECT_EQ(field_of_error("prompt", std::string(many, 'a')), "prompt");
+  const Json two = Json::array({"a", std::vector<int>(many, 1)});
+  EXPECT_EQ(field_of_error("prompt", two), "prompt[1]");
+}
+
+TEST_F(LlamaBodyTest, BiasesHaveAMostWithTheTokensThatTextsStandFor) {
+  start({}, {});
+  const std::size_t most = SamplingOptions::kMaxBiases;
+  const Json all_of_one(std::vector<Json>(most, Json::array({1, 0.5})));
+  const Json answer = completed({{"prompt", "abc"}, {"n_predict", 1}, {"logit_bias", all_of_one}});
+  EXPECT_EQ(answer["generation_settings"]["logit_bias"].size(), most);
+  const Json too_many(std::vector<Json>(most + 1, Json::array({1, 0.5})));
+  EXPECT_EQ(field_of_error("logit_bias", too_many), "logit_bias");
+  EXPECT_EQ(field_of_error("logit_bias", {{std::string(most + 1, 'a'), 1}}), "logit_bias");
+  const Json two_texts =
+      Json::array({Json::array({std::string(most, 'a'), 1}), Json::array({"b", 1})});
+  EXPECT_EQ(field_of_error("logit_bias", two_texts), "logit_bias");
+}
+
+TEST_F(LlamaBodyTest, WhatSeveralAnswersRepeatHasAMostForAllTogether) {
+  start({}, {}, {.slots = 2, .max_queue = 200});
+  const auto reply = [this](int n_prompts) {
+    return post("/completion", {{"prompt", std::vector<std::string>(n_prompts, "abc")},
+                                {"n_predict", 1},
+                                {"grammar", "root ::= \"a\" # " + std::string(1 << 20, 'x')}});
+  };
+  EXPECT_EQ(reply(2).status, 200) << reply(2).body.substr(0, 200);
+  const HttpReply refused = reply(33);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("ask for fewer answers at once"), std::string::npos)
+      << refused.body.substr(0, 200);
+}
+
 TEST_F(LlamaBodyTest, IgnoringTheEndIsShownAsBiasesOfItsTokens) {
   start({}, {.end = 11});
   const Json answer = completed({{"prompt", "abc"}, {"n_predict", 1}, {"ignore_eos", true}});

@@ -82,10 +82,12 @@ std::string_view stop_type(const Completion& c) {
 
 class LlamaForm : public AnswerForm {
  public:
-  LlamaForm(LlamaWishes wishes, std::vector<LlamaAsked> asked, NowMs now)
-      : wishes_(std::move(wishes)), now_(std::move(now)), began_ms_(now_()) {
-    for (LlamaAsked& one : asked) said_.push_back({.asked = std::move(one)});
-  }
+  LlamaForm(LlamaWishes wishes, LlamaAsked asked, NowMs now)
+      : wishes_(std::move(wishes)),
+        asked_(std::move(asked)),
+        now_(std::move(now)),
+        began_ms_(now_()),
+        said_(asked_.prompts.size() * static_cast<std::size_t>(asked_.n)) {}
 
   void begin(std::string& out) override {
     for (std::size_t i = 0; i < said_.size(); ++i) progress(i, prompts()[i], 0.0, out);
@@ -150,7 +152,6 @@ class LlamaForm : public AnswerForm {
  private:
   // Of one answer so far.
   struct Said {
-    LlamaAsked asked;
     double read = 0.0;   // of the prompt, as was told
     std::int64_t n = 0;  // tokens
     std::optional<double> first_ms;
@@ -232,8 +233,10 @@ class LlamaForm : public AnswerForm {
   Json final_of(std::size_t i, const Answer& answer, bool streamed) const {
     const CompletionResult& result = *answer.result();
     const Completion& c = result.completion;
-    const std::int64_t limit = said_[i].asked.settings["n_predict"].get<std::int64_t>();
+    const std::int64_t limit = asked_.settings["n_predict"].get<std::int64_t>();
     const std::int64_t said = static_cast<std::int64_t>(c.tokens.size());
+    Json settings = asked_.settings;
+    settings["seed"] = c.seed;
     const bool context_full = c.finish == FinishReason::kLength && (limit < 0 || said < limit);
     Json object = {{"index", i},
                    {"content", streamed ? std::string() : content_of(said_[i], c.text)},
@@ -243,8 +246,8 @@ class LlamaForm : public AnswerForm {
                    {"model", model()},
                    {"tokens_predicted", said},
                    {"tokens_evaluated", c.prompt_tokens},
-                   {"generation_settings", said_[i].asked.settings},
-                   {"prompt", said_[i].asked.prompt},
+                   {"generation_settings", std::move(settings)},
+                   {"prompt", asked_.prompts[i / static_cast<std::size_t>(asked_.n)]},
                    {"has_new_line", c.text.find('\n') != std::string::npos},
                    {"truncated", result.shifted || result.prompt.truncated() || context_full},
                    {"stop_type", std::string(stop_type(c))},
@@ -260,6 +263,7 @@ class LlamaForm : public AnswerForm {
   }
 
   const LlamaWishes wishes_;
+  const LlamaAsked asked_;
   const NowMs now_;
   const double began_ms_;
   std::vector<Said> said_;  // [answers]
@@ -267,8 +271,7 @@ class LlamaForm : public AnswerForm {
 
 }  // namespace
 
-std::unique_ptr<AnswerForm> make_llama_form(LlamaWishes wishes, std::vector<LlamaAsked> asked,
-                                            NowMs now) {
+std::unique_ptr<AnswerForm> make_llama_form(LlamaWishes wishes, LlamaAsked asked, NowMs now) {
   return std::make_unique<LlamaForm>(std::move(wishes), std::move(asked), std::move(now));
 }
 

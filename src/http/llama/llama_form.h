@@ -38,14 +38,15 @@ struct LlamaWishes {
   std::vector<std::string> fields;  // "content", "generation_settings/seed"; empty: all
 };
 
-// What one answer is an answer to.
+// What the answers are answers to.
 struct LlamaAsked {
-  json::Json settings;  // llama_settings()
-  std::string prompt;   // as it is read, with its control tokens
+  json::Json settings;               // llama_settings(); the seed is each answer's own
+  std::vector<std::string> prompts;  // as they are read, with their control tokens
+  std::int32_t n = 1;                // answers to each
 };
 
-// `asked`: of each answer. `now`: the clock of max_predict_ms and of timings before the end.
-std::unique_ptr<AnswerForm> make_llama_form(LlamaWishes wishes, std::vector<LlamaAsked> asked,
+// `now`: the clock of max_predict_ms and of timings before the end.
+std::unique_ptr<AnswerForm> make_llama_form(LlamaWishes wishes, LlamaAsked asked,
                                             NowMs now = steady_ms);
 
 }  // namespace outrider::http

@@ -9,6 +9,8 @@ namespace {
 
 using json::Json;
 
+LlamaAsked one_asked() { return {.settings = {{"n_predict", 9}}, .prompts = {""}}; }
+
 class LlamaFormTest : public ServerTest {
  protected:
   static Json body() {
@@ -164,7 +166,7 @@ TEST_F(LlamaFormTest, TimingsOfEachTokenCountWhatHasBeenTold) {
   wishes.timings_per_token = true;
   double now_ms = 0.0;
   const std::unique_ptr<AnswerForm> form =
-      make_llama_form(wishes, std::vector<LlamaAsked>(1), [&now_ms] { return now_ms; });
+      make_llama_form(wishes, one_asked(), [&now_ms] { return now_ms; });
   form->set_prompts({PromptStats{.n_tokens = 7, .n_cached = 4}});
   Answer answer(nullptr);
   Json last;
@@ -218,9 +220,7 @@ TEST_F(LlamaFormTest, AFullContextIsToldAsTruncated) {
 }
 
 TEST_F(LlamaFormTest, WhySpeculationIsAsItIsNamesFilesWithoutTheirFolders) {
-  std::vector<LlamaAsked> asked(1);
-  asked[0].settings = {{"n_predict", 9}};
-  const std::unique_ptr<AnswerForm> form = make_llama_form({}, std::move(asked));
+  const std::unique_ptr<AnswerForm> form = make_llama_form({}, one_asked());
   form->set_prompts(std::vector<PromptStats>(1));
   const auto result = std::make_shared<CompletionResult>();
   result->completion.seed = 5;
@@ -236,9 +236,8 @@ TEST_F(LlamaFormTest, ATimeLimitEndsTheTextBehindItsFirstLine) {
   double now = 0.0;
   LlamaWishes wishes;
   wishes.max_predict_ms = 100;
-  std::vector<LlamaAsked> asked(1);
   const std::unique_ptr<AnswerForm> form =
-      make_llama_form(wishes, std::move(asked), [&now] { return now; });
+      make_llama_form(wishes, one_asked(), [&now] { return now; });
   form->set_prompts(std::vector<PromptStats>(1));
   std::string out;
   const auto say = [&](const std::string& text) {
@@ -262,7 +261,7 @@ TEST_F(LlamaFormTest, AnAnswerEndsInFrontOfALineThatIsIndentedTooLittle) {
     LlamaWishes wishes;
     wishes.n_indent = n_indent;
     const std::unique_ptr<AnswerForm> form =
-        make_llama_form(wishes, std::vector<LlamaAsked>(1), [] { return 0.0; });
+        make_llama_form(wishes, one_asked(), [] { return 0.0; });
     form->set_prompts(std::vector<PromptStats>(1));
     std::string out;
     std::string all;
@@ -281,10 +280,8 @@ TEST_F(LlamaFormTest, AnAnswerEndsInFrontOfALineThatIsIndentedTooLittle) {
   const auto told_whole = [](const std::vector<std::string>& texts) {
     LlamaWishes wishes;
     wishes.n_indent = 2;
-    std::vector<LlamaAsked> asked(1);
-    asked[0].settings = {{"n_predict", 9}};
     const std::unique_ptr<AnswerForm> form =
-        make_llama_form(wishes, std::move(asked), [] { return 0.0; });
+        make_llama_form(wishes, one_asked(), [] { return 0.0; });
     form->set_prompts(std::vector<PromptStats>(1));
     std::vector<Answer> answers(1, Answer(nullptr));
     const auto result = std::make_shared<CompletionResult>();

@@ -94,7 +94,7 @@ Result<Json> text_of(const Json& body, const Target& target, const ServerOptions
 
 Result<Json> prompt_of(const Json& body, const Target& target, const ServerOptions& options) {
   OUTRIDER_ASSIGN_OR_RETURN(const CompletionTask task, read_chat_task(body, options));
-  const CompletionRequest& request = task.requests.front();
+  const CompletionRequest& request = task.requests.shared;
   const Result<ChatPrompt> prompt = target.vocabulary().chat_prompt(request.messages, request.chat);
   if (!prompt.ok()) return api::spelled_as_in(prompt.status(), body);
   return Json{{"prompt", prompt->text}};
@@ -111,7 +111,7 @@ Result<Json> n_tokens_json(CompletionRequest& request, const Target& target, con
 template <Result<CompletionTask> (*kRead)(Json body, const ServerOptions& options)>
 Result<Json> count_of(const Json& body, const Target& target, const ServerOptions& options) {
   OUTRIDER_ASSIGN_OR_RETURN(CompletionTask task, kRead(body, options));
-  return n_tokens_json(task.requests.front(), target, body);
+  return n_tokens_json(task.requests.shared, target, body);
 }
 
 }  // namespace

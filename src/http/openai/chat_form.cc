@@ -128,7 +128,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   api::set_effort(request, effort);
   set_wishes(wishes, task);
-  task.set_requests(request, wishes.n);
+  task.set_requests(std::move(request), wishes.n);
   task.form = std::make_unique<ChatForm>(wishes);
   return task;
 }

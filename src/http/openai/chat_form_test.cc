@@ -251,7 +251,7 @@ TEST_F(ChatFormTest, HowHardToThinkStandsBesideTheTemplatesOtherValues) {
     asked.update(more);
     Result<CompletionTask> task = read_chat_task(asked, ServerOptions());
     EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
-    return task.ok() ? task->requests.front().chat : ChatOptions();
+    return task.ok() ? task->requests.shared.chat : ChatOptions();
   };
   EXPECT_EQ(chat_of({{"reasoning_effort", "high"}}).template_values,
             R"({"reasoning_effort":"high"})");

@@ -29,7 +29,7 @@ Result<CompletionTask> task_of(const char* more, const char* and_more = "{}") {
 ChatOptions chat_of(const char* more, const char* and_more = "{}") {
   const Result<CompletionTask> task = task_of(more, and_more);
   EXPECT_TRUE(task.ok()) << task.status().message();
-  return task.ok() ? task->requests.front().chat : ChatOptions();
+  return task.ok() ? task->requests.shared.chat : ChatOptions();
 }
 
 TEST(OlderCalls, FunctionsAreToolsOfWhichOneMayBeCalledOnce) {

@@ -213,7 +213,7 @@ Result<CompletionTask> read_responses_task(Json body, const ServerOptions& optio
   fields.boolean("stream", task.stream);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
   task.form = make_responses_form(body, request);
-  task.set_requests(request, 1);
+  task.set_requests(std::move(request), 1);
   return task;
 }
 

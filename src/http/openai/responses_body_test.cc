@@ -13,7 +13,7 @@ using json::Json;
 CompletionRequest read(const Json& body) {
   Result<CompletionTask> task = read_responses_task(body, ServerOptions());
   EXPECT_TRUE(task.ok()) << (task.ok() ? "" : task.status().message());
-  return task.ok() ? std::move(task->requests.front()) : CompletionRequest();
+  return task.ok() ? std::move(task->requests.shared) : CompletionRequest();
 }
 
 TEST(ResponsesBody, ATextIsAUsersMessageBehindTheInstructions) {
@@ -106,7 +106,7 @@ TEST(ResponsesBody, AFormatMayStandBesideToolsAndBothMayBeStrict) {
                  "text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}})"),
       ServerOptions());
   ASSERT_TRUE(task.ok()) << task.status().message();
-  const CompletionRequest& request = task->requests[0];
+  const CompletionRequest& request = task->requests.shared;
   EXPECT_TRUE(request.chat.tools[0].strict);
   EXPECT_FALSE(request.chat.tools[1].strict);
   EXPECT_EQ(request.sampling.json_schema, R"({"type":"object"})");

@@ -25,7 +25,7 @@ Json instruct_body() {
 
 SamplingOptions sampling_of(const Result<CompletionTask>& task) {
   EXPECT_TRUE(task.ok()) << task.status().message();
-  return task.ok() ? task->requests.front().sampling : SamplingOptions();
+  return task.ok() ? task->requests.shared.sampling : SamplingOptions();
 }
 
 TEST(Samplers, AChatOfAnEditorLeavesOnThoseThatItNames) {

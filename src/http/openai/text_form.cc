@@ -106,27 +106,39 @@ std::vector<Json> several_prompts(const Json& body) {
   return {prompt.begin(), prompt.end()};
 }
 
+Result<std::vector<PromptPart>> read_parts(Json prompt) {
+  const Json body = {{"prompt", std::move(prompt)}};
+  CompletionRequest request;
+  api::JsonFields fields(body, "", &openai_dialect());
+  api::read_prompt(fields, request);
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  return std::move(request.prompt);
+}
+
 }  // namespace
 
 Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
-  std::vector<Json> prompts = several_prompts(body);
-  OUTRIDER_RETURN_IF_ERROR(check_prompts(prompts.size()));
-  if (prompts.empty()) prompts.push_back(body.is_object() ? body.value("prompt", Json()) : Json());
+  std::vector<Json> several = several_prompts(body);
+  OUTRIDER_RETURN_IF_ERROR(check_prompts(several.size()));
+  if (!several.empty()) body["prompt"] = std::move(several.front());
   CompletionTask task;
   AnswerWishes wishes;
-  for (Json& prompt : prompts) {
-    body["prompt"] = std::move(prompt);
-    CompletionRequest request = options.defaults;
-    api::JsonFields fields(body, "", &openai_dialect());
-    fields.require("prompt");
-    refuse_what_is_not_done(fields);
-    read_openai_fields(fields, wishes, request);
-    OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
-    OUTRIDER_RETURN_IF_ERROR(check_answers(prompts.size(), wishes.n));
-    task.set_requests(request, wishes.n);
+  CompletionRequest request = options.defaults;
+  api::JsonFields fields(body, "", &openai_dialect());
+  fields.require("prompt");
+  refuse_what_is_not_done(fields);
+  read_openai_fields(fields, wishes, request);
+  OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
+  std::vector<std::vector<PromptPart>> prompts;
+  if (!several.empty()) prompts.push_back(std::move(request.prompt));
+  for (std::size_t i = 1; i < several.size(); ++i) {
+    OUTRIDER_ASSIGN_OR_RETURN(std::vector<PromptPart> parts, read_parts(std::move(several[i])));
+    prompts.push_back(std::move(parts));
   }
+  OUTRIDER_RETURN_IF_ERROR(check_answers(std::max<std::size_t>(prompts.size(), 1), wishes.n));
   set_wishes(wishes, task);
+  task.set_requests(std::move(request), wishes.n, std::move(prompts));
   task.form = std::make_unique<TextForm>(wishes);
   return task;
 }

@@ -80,6 +80,35 @@ TEST_F(TextFormTest, SeveralPromptsHaveAnAnswerEach) {
   EXPECT_EQ(both["choices"][1]["index"], 1);
 }
 
+TEST_F(TextFormTest, AnswersShareTheirRequestUntilEachIsStarted) {
+  Json asked = body(Json::array({Json::array({"a", "b"}), Json::array({1, 2})}));
+  asked["n"] = 3;
+  const Result<CompletionTask> task = read_text_task(asked, ServerOptions());
+  ASSERT_TRUE(task.ok()) << task.status().message();
+  const AnswerRequests& requests = task->requests;
+  ASSERT_EQ(requests.size(), 6U);
+  EXPECT_EQ(requests.prompts.size(), 2U);
+  EXPECT_TRUE(requests.shared.prompt.empty()) << "it would be copied for nothing";
+  using Parts = std::vector<PromptPart>;
+  EXPECT_EQ(requests.of(2).prompt, (Parts{std::string("a"), std::string("b")}));
+  EXPECT_EQ(requests.of(3).prompt, (Parts{Token{1}, Token{2}}));
+  EXPECT_EQ(requests.of(3).seed, 3);
+  EXPECT_EQ(requests.of(5).seed, 5);
+  asked.erase("seed");
+  const Result<CompletionTask> by_chance = read_text_task(asked, ServerOptions());
+  EXPECT_NE(by_chance->requests.of(0).seed, by_chance->requests.of(3).seed) << "of each prompt";
+}
+
+TEST_F(TextFormTest, APromptHasAMostOfTokens) {
+  start();
+  Json asked = body(std::vector<int>(kMaxListed + 1, 1));
+  const Json error = answer(asked)["error"];
+  EXPECT_EQ(error["param"], "prompt");
+  EXPECT_EQ(error["message"], "prompt holds 1048577 texts and token ids, at most 1048576 can be");
+  asked["prompt"] = Json::array({Json::array({1}), asked["prompt"]});
+  EXPECT_EQ(answer(asked)["error"]["param"], "prompt");
+}
+
 TEST_F(TextFormTest, EachPromptCountsOnceHoweverManyAnswersItHas) {
   start();
   const auto prompt_tokens = [this](const Json& prompt, int n) {
