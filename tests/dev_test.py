@@ -136,7 +136,7 @@ class WithoutANetwork(DevCase):
         code, _, output = self.dev("test")
         self.assertEqual(code, 0, output)
         self.assertIn("the model gemma: put it at", output)
-        self.assertTrue(output.endswith("4 passed, 0 failed") or "were not run" in output, output)
+        self.assertTrue(output.endswith("6 passed, 0 failed") or "were not run" in output, output)
 
 
 class Style(DevCase):
@@ -150,7 +150,7 @@ class Style(DevCase):
             code, _, output = self.dev(*command)
             self.assertEqual(code, 1, output)
             self.assertIn("lint", output)
-            self.assertEqual("4 passed, 1 failed" in output, command == ("test",), output)
+            self.assertEqual("6 passed, 1 failed" in output, command == ("test",), output)
         (self.dir / "unformatted").unlink()
         for command in (("test",), ("lint", "--quick")):
             self.assertEqual(self.dev(*command)[0], 0)
