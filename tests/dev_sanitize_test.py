@@ -108,7 +108,8 @@ class Minutes(DevCase):
         self.assertIn("the others would not have fitted (OUTRIDER_TEST_MINUTES)", output)
 
     def test_the_rest_fits_by_what_its_part_took_and_the_release_build_s_tests(self):
-        # Seconds left, for the steps made, their number, those to come, the tests so far, the release's.
+        # Seconds left, for the files compiled, their number, those to come, the tests so far, the
+        # release's.
         for left, built, made, unmade, tested, release, fits in (
                 (0, 0, 0, 0, 0, 0, True), (-1, 0, 0, 0, 0, 0, False),
                 (50, 100, 200, 100, 0, 0, True), (49, 100, 200, 100, 0, 0, False),
@@ -117,6 +118,15 @@ class Minutes(DevCase):
             script = f"source scripts/dev/test.sh; rest_fits {left} {built} {made} {unmade} {tested} {release}"
             code = subprocess.run(["bash", "-c", script], cwd=self.checkout, check=False).returncode
             self.assertEqual(code == 0, fits, (left, built, made, unmade, tested, release))
+
+
+    def test_what_is_yet_to_be_compiled_is_counted_as_it_is_compiled(self):
+        script = """ROOT=$PWD; . scripts/dev/build.sh; . scripts/dev/test.sh; uncompiled asan
+mkdir -p build/asan/folder; touch build/asan/folder/a.o; uncompiled asan"""
+        self.fake("ninja", "#!/bin/sh\nprintf '%s: R\\n' all folder/a.o b.o libb.a folder/b.o\n")
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.checkout, text=True,
+                              env=self.env, check=False, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "3\n2\n"), done.stderr)
 
 
 class Sanitize(DevCase):

@@ -119,8 +119,16 @@ test_module() {
   count_tests "module for $1" "$report" "$status"
 }
 
-# unbuilt PRESET: how many steps its build has yet to make.
-unbuilt() { ninja -C "$(build_dir "$1")" -n | grep -c '^\[' || true; }
+# uncompiled PRESET: how many files its build has yet to compile. (`ninja -n` only says that it looks
+# for new files first.)
+uncompiled() {
+  local dir object n=0
+  dir=$(build_dir "$1")
+  while read -r object; do
+    [[ -e $dir/$object ]] || n=$((n + 1))
+  done < <(ninja -C "$dir" -t targets all | sed -n 's/^\(.*\.o\): .*/\1/p')
+  echo "$n"
+}
 
 # exposed_tests PRESET: the targets of the exposed layers' tests.
 exposed_tests() {
@@ -130,9 +138,9 @@ exposed_tests() {
 }
 
 # rest_fits LEFT BUILT MADE UNMADE TESTED RELEASE: whether the other sanitized tests are expected to be
-# built and run in the seconds that are left, where MADE steps took BUILT seconds and UNMADE are yet to
-# be made, and the exposed tests took TESTED, all tests of the release build RELEASE. By the steps that
-# were just made: the release build says nothing where the compiler's cache had all of it.
+# built and run in the seconds that are left, where MADE files were compiled in BUILT seconds and UNMADE
+# are yet to be, and the exposed tests took TESTED, all tests of the release build RELEASE. By what was
+# just compiled: the release build says nothing where the compiler's cache had all of it.
 rest_fits() {
   local build=0
   if [[ $3 -gt 0 ]]; then build=$(($2 * $4 / $3)); fi
@@ -147,9 +155,9 @@ test_sanitized() {
   need_build
   configure asan
   mapfile -t targets < <(exposed_tests asan)
-  before=$(unbuilt asan) begin=$SECONDS
+  before=$(uncompiled asan) begin=$SECONDS
   build_targets asan ${targets[@]+"${targets[@]}"}
-  after=$(unbuilt asan) built=$((SECONDS - begin)) begin=$SECONDS
+  after=$(uncompiled asan) built=$((SECONDS - begin)) begin=$SECONDS
   run_tests asan -R "^($EXPOSED)/" -E "$NUMBERS_ONLY"
   tested=$((SECONDS - begin))
   part "with sanitizers, the rest"
