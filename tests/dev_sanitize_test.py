@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "dev"))
-from dev_case import PYTHON, ROOT, DevCase  # noqa: E402 (the line above says where)
+from dev_case import NINJA, PYTHON, ROOT, DevCase  # noqa: E402 (the line above says where)
 
 
 class Soak(DevCase):
@@ -102,10 +102,34 @@ class Minutes(DevCase):
             self.assertNotIn("OUTRIDER_TEST_MINUTES", output)
 
     def test_where_the_rest_would_not_fit_it_is_left_out_and_that_is_said(self):
-        output, asked = self.sanitized(OUTRIDER_TEST_MINUTES="0")
-        self.assertEqual(len(asked), 1)
-        self.assertIn("-R ^(api|capi|catalog|http|", asked[0])
-        self.assertIn("the others would not have fitted (OUTRIDER_TEST_MINUTES)", output)
+        script = """ROOT=$PWD SECONDS=0
+. scripts/dev/build.sh
+. scripts/dev/test.sh
+say() { printf '%s\n' "$*"; }
+part() { :; }
+need_build() { :; }
+configure() { :; }
+exposed_tests() { :; }
+uncompiled() { echo 0; }
+build_targets() { :; }
+run_tests() { say "tests: $*"; }
+test_sanitized 0 1000  # seconds: the release build, its tests
+"""
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.checkout, text=True,
+                              env={**self.env, "OUTRIDER_TEST_MINUTES": "1"}, check=False,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("tests: "), 1)
+        self.assertIn("tests: asan -R ^(api|capi|catalog|http|", done.stdout)
+        self.assertIn("the others would not have fitted (OUTRIDER_TEST_MINUTES)", done.stdout)
+
+    def test_where_the_release_build_took_longer_than_what_is_left_nothing_is_and_that_is_said(self):
+        self.fake("ninja", NINJA.replace("exit 0", "sleep 2; exit 0"))
+        (self.dir / "tested").unlink(missing_ok=True)
+        code, _, output = self.dev("test", OUTRIDER_TEST_MINUTES="0")
+        self.assertEqual(code, 0, output)
+        self.assertIn("nothing was tested with sanitizers: 0 of 0 minutes", output)
+        self.assertNotIn("--preset asan", (self.dir / "tested").read_text())
 
     def test_the_rest_fits_by_what_its_part_took_and_the_release_build_s_tests(self):
         # Seconds left, for the files compiled, their number, those to come, the tests so far, the

@@ -147,11 +147,17 @@ rest_fits() {
   [[ $1 -ge $((build + SANITIZED_TESTS * $6 / 10 - $5)) ]]
 }
 
-# test_sanitized RELEASE: the tests under the address sanitizer, as far as time allows, where those of the
-# release build took RELEASE seconds.
+# test_sanitized BUILD RELEASE: the tests under the address sanitizer, as far as time allows, where the
+# release build took BUILD seconds and its tests RELEASE.
 test_sanitized() {
   local targets=() limit=${OUTRIDER_TEST_MINUTES:-} begin before after built tested
   part "with sanitizers, what bytes of strangers reach"
+  # Of the release build's steps that is half, and each takes 1.4 times as long; then come the tests.
+  if [[ -n $limit && $((60 * limit - SECONDS)) -lt $1 ]]; then
+    say "./dev: nothing was tested with sanitizers: $((SECONDS / 60)) of $limit minutes are over, and the" \
+      "release build took $(($1 / 60)) (OUTRIDER_TEST_MINUTES)"
+    return
+  fi
   need_build
   configure asan
   mapfile -t targets < <(exposed_tests asan)
@@ -162,7 +168,7 @@ test_sanitized() {
   tested=$((SECONDS - begin))
   part "with sanitizers, the rest"
   if [[ -n $limit ]] &&
-    ! rest_fits $((60 * limit - SECONDS)) $built $((before - after)) "$after" $tested "$1"; then
+    ! rest_fits $((60 * limit - SECONDS)) $built $((before - after)) "$after" $tested "$2"; then
     say "./dev: with sanitizers only the layers were tested that bytes of strangers reach ($EXPOSED):" \
       "after $((SECONDS / 60)) of $limit minutes, the others would not have fitted (OUTRIDER_TEST_MINUTES)"
     return
@@ -196,7 +202,7 @@ test_style() {
 }
 
 cmd_test() {
-  local without_models=() begin tested
+  local without_models=() begin built tested
   (need examples node clients shells) ||
     say "./dev: going on without what the module for Node.js, pkg-config, some clients and shells need"
   need_build
@@ -208,7 +214,9 @@ cmd_test() {
   test_style
   parts 6
   part "building release"
+  begin=$SECONDS
   cmd_build release
+  built=$((SECONDS - begin))
   part "making the models"
   if [[ ${#without_models[@]} == 0 ]]; then
     ./dev models >/dev/null || die "the models could not be made (see above)"
@@ -226,7 +234,7 @@ cmd_test() {
     OUTRIDER_CLIENTS_EXAMPLES=$FEW_EXAMPLES test_clients release
     test_like_llama_server release
   fi
-  test_sanitized "$tested"
+  test_sanitized "$built" "$tested"
   [[ ${#without_models[@]} == 0 ]] ||
     say "./dev: the tests labelled 'model' and the clients' were not run, for want of models (see the beginning)"
   finish_tests
