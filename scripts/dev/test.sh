@@ -152,7 +152,8 @@ rest_fits() {
 test_sanitized() {
   local targets=() limit=${OUTRIDER_TEST_MINUTES:-} begin before after built tested
   part "with sanitizers, what bytes of strangers reach"
-  # Of the release build's steps that is half, and each takes 1.4 times as long; then come the tests.
+  # These layers are about half of the build, a file takes 1.4 times as long as in the release build,
+  # and their tests come on top: about what the release build took.
   if [[ -n $limit && $((60 * limit - SECONDS)) -lt $1 ]]; then
     say "./dev: nothing was tested with sanitizers: $((SECONDS / 60)) of $limit minutes are over, and the" \
       "release build took $(($1 / 60)) (OUTRIDER_TEST_MINUTES)"

@@ -36,6 +36,9 @@ struct Method {
 
   // It changes what is served to all clients, and names files of this machine.
   bool for_operators = false;
+
+  // It computes on the target, so that a server opens the model for it.
+  bool needs_target = false;
 };
 
 // In the order of the documentation. Static storage.

@@ -34,8 +34,7 @@ constexpr const char* kForked =
 
 constexpr const char* kForkedLate =
     "this process was forked from one that made an instance, whose threads are not here: fork "
-    "before "
-    "the first instance is made, or start a new process with spawn or exec";
+    "before the first instance is made, or start a new process with spawn or exec";
 
 std::atomic<long> maker{0};  // the first process that makes an instance
 

@@ -174,7 +174,7 @@ void ModelCatalog::close(Model& model) {
 }
 
 void ModelCatalog::hand_to_opener(Model& model) {
-  model.ended += model.runtime->totals();
+  model.ended.add(model.runtime->totals());
   closed_.push_back(std::move(model.runtime));
   model.runtime = nullptr;
   changed_.notify_all();

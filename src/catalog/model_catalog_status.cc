@@ -57,7 +57,7 @@ CatalogStatus ModelCatalog::told(const Model& model) {
     }
   }
   one.totals = model.ended;
-  if (model.runtime) one.totals += model.runtime->totals();
+  one.totals.add(of);
   one.loads_ended = model.loads_ended;
   one.last_load = model.outcome;
   one.n_lost = model.n_lost;

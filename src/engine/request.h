@@ -132,6 +132,13 @@ struct DepthStats {
   std::int64_t drafted = 0;   // nodes
   std::int64_t tested = 0;    // steps that sent a guess behind a path that was accepted up to here
   std::int64_t accepted = 0;  // of these, where such a guess was right
+
+  // The same depth's of another request.
+  void add(const DepthStats& other) {
+    drafted += other.drafted;
+    tested += other.tested;
+    accepted += other.accepted;
+  }
 };
 
 // Counts follow shared definitions (docs/glossary.md): the target's own token of a step is never

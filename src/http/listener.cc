@@ -55,11 +55,14 @@ void write_reply(HttpReply reply, const httplib::Request& from, httplib::Respons
     sink.done();
     return true;
   };
-  if (from.version != "HTTP/1.0")
-    return to.set_chunked_content_provider(reply.content_type, provide);
-  // It knows no chunks (RFC 9112, 6.1): the connection's end is the stream's, asked to stay or not.
-  to.set_header("Connection", "close");
-  to.set_content_provider(reply.content_type, provide);
+  if (from.version == "HTTP/1.0") {
+    // It knows no chunks (RFC 9112, 6.1): the connection's end is the stream's, asked to stay or
+    // not.
+    to.set_header("Connection", "close");
+    to.set_content_provider(reply.content_type, provide);
+  } else {
+    to.set_chunked_content_provider(reply.content_type, provide);
+  }
 }
 
 // Room for the body at once: a string that grows holds the text twice for a while.

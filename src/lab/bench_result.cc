@@ -48,11 +48,8 @@ void add_pair(BenchGroup& group, const BenchPair& pair) {
   }
   add_each<std::int64_t>(group.steps_by_width, s.steps_by_width,
                          [](std::int64_t& sum, const std::int64_t& n) { sum += n; });
-  add_each<DepthStats>(group.by_depth, s.by_depth, [](DepthStats& sum, const DepthStats& d) {
-    sum.drafted += d.drafted;
-    sum.tested += d.tested;
-    sum.accepted += d.accepted;
-  });
+  add_each<DepthStats>(group.by_depth, s.by_depth,
+                       [](DepthStats& sum, const DepthStats& d) { sum.add(d); });
 }
 
 // Short texts say nothing of the speed: the first token's time is not part of it.

@@ -290,11 +290,7 @@ void Jobs::count(const Completion& c) {
   totals_.steps += c.speculation.steps;
   totals_.emitted_tokens += c.speculation.emitted;
   for (std::size_t i = 0; i < c.speculation.by_depth.size(); ++i) {
-    const DepthStats& depth = c.speculation.by_depth[i];
-    DepthStats& total = totals_.by_depth[std::min(i, kCountedDepths - 1)];
-    total.drafted += depth.drafted;
-    total.tested += depth.tested;
-    total.accepted += depth.accepted;
+    totals_.by_depth[std::min(i, kCountedDepths - 1)].add(c.speculation.by_depth[i]);
   }
   drafters_.count(c);
 }

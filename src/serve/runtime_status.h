@@ -95,7 +95,7 @@ struct RuntimeTotals {
   DepthTotals by_depth{};
 
   // Those of another runtime, too.
-  RuntimeTotals& operator+=(const RuntimeTotals& other) {
+  void add(const RuntimeTotals& other) {
     started += other.started;
     finished += other.finished;
     prompt_tokens += other.prompt_tokens;
@@ -105,12 +105,7 @@ struct RuntimeTotals {
     accepted_tokens += other.accepted_tokens;
     steps += other.steps;
     emitted_tokens += other.emitted_tokens;
-    for (std::size_t i = 0; i < by_depth.size(); ++i) {
-      by_depth[i].drafted += other.by_depth[i].drafted;
-      by_depth[i].tested += other.by_depth[i].tested;
-      by_depth[i].accepted += other.by_depth[i].accepted;
-    }
-    return *this;
+    for (std::size_t i = 0; i < by_depth.size(); ++i) by_depth[i].add(other.by_depth[i]);
   }
 };
 

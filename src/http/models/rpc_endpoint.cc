@@ -7,6 +7,7 @@
 
 #include "api/completion_json.h"
 #include "api/json_rpc.h"
+#include "api/methods.h"
 #include "api/model_params.h"
 #include "api/service.h"
 #include "api/spelling.h"
@@ -76,8 +77,8 @@ class RpcCalls {
       const std::string_view role = role_of(params);
       return server_.options().allow_files && (role == "draft" || role == "drafter");
     }
-    return method == "tokenize" || method == "detokenize" || method == "completion.start" ||
-           method == "completion.run";
+    const api::Method* const found = api::find_method(method);
+    return found != nullptr && found->needs_target;
   }
 
   api::CallResult load_target(const Json& params) {
