@@ -59,16 +59,17 @@ void cut_prompt(std::vector<Token>& prompt, std::int64_t keep, std::int64_t n_ct
 }  // namespace
 
 Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
-                                          const Vocabulary& vocabulary, bool add_special) {
+                                          const Vocabulary& vocabulary, bool add_special,
+                                          bool parse_special) {
   std::vector<Token> tokens;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (const Token* id = std::get_if<Token>(&parts[i])) {
       tokens.push_back(*id);
       continue;
     }
-    OUTRIDER_ASSIGN_OR_RETURN(std::vector<Token> more,
-                              vocabulary.tokenize(std::get<std::string>(parts[i]),
-                                                  add_special && i == 0, /*parse_special=*/true));
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::vector<Token> more,
+        vocabulary.tokenize(std::get<std::string>(parts[i]), add_special && i == 0, parse_special));
     tokens.insert(tokens.end(), more.begin(), more.end());
   }
   return tokens;

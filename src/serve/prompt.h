@@ -21,9 +21,11 @@ struct Prompt {
 };
 
 // What the parts give together; `add_special`: with BOS and the like in front of the first, when it
-// is a text. Errors: kInvalidArgument.
+// is a text. `parse_special`: control tokens may be spelled out in texts. Errors:
+// kInvalidArgument.
 Result<std::vector<Token>> tokenize_parts(const std::vector<PromptPart>& parts,
-                                          const Vocabulary& vocabulary, bool add_special = true);
+                                          const Vocabulary& vocabulary, bool add_special = true,
+                                          bool parse_special = true);
 
 // The tokens of all of it, however many: as make_prompt(), but nothing is cut or refused for its
 // length.

@@ -128,7 +128,7 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
 }
 
 Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
-  CompletionRequest request = options.defaults;
+  CompletionRequest request = defaults_for(body, options.defaults);
   CompletionTask task;
   task.ignored_tools = take_out_other_tools(body, "custom");
   api::JsonFields fields(body, "", &kDialect);

@@ -29,7 +29,42 @@ const std::string* type_of(const Json& tool) {
   return type != tool.end() ? type->get_ptr<const std::string*>() : nullptr;
 }
 
+// Whether the field, of one of the API's forms, asks for content that is more than a text.
+bool asks_for_format(const Json& body, const char* name) {
+  const Json::const_iterator format = body.find(name);
+  if (format == body.end() || !format->is_object()) return false;
+  const Json::const_iterator type = format->find("type");
+  return type == format->end() || *type != "text";
+}
+
+bool has(const Json& body, const char* name) {
+  const Json::const_iterator field = body.find(name);
+  return field != body.end() && !field->is_null();
+}
+
+bool brings_constraint(const Json& body) {
+  if (has(body, "grammar") || has(body, "json_schema")) return true;
+  if (asks_for_format(body, "response_format")) return true;
+  return (has(body, "text") && asks_for_format(body["text"], "format")) ||
+         (has(body, "output_config") && has(body["output_config"], "format"));
+}
+
 }  // namespace
+
+CompletionRequest defaults_for(const Json& body, const CompletionRequest& defaults) {
+  CompletionRequest request = defaults;
+  if (!body.is_object()) return request;
+  SamplingOptions& sampling = request.sampling;
+  const bool other = brings_constraint(body);
+  const bool calls = has(body, "tools") && !body["tools"].empty() &&
+                     !(has(body, "tool_choice") && body["tool_choice"] == "none");
+  if (other) sampling.json_schema.clear();
+  if (other || calls) {
+    sampling.grammar.clear();
+    sampling.grammar_triggers.clear();
+  }
+  return request;
+}
 
 void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,
                  std::string_view why) {

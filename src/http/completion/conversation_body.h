@@ -75,6 +75,10 @@ class Conversation {
 // A schema as its text. Fails where it is not an object.
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
 
+// The server's defaults for `body`: without a default constraint where the body brings another one,
+// or tools, whose calls have a grammar of their own.
+CompletionRequest defaults_for(const json::Json& body, const CompletionRequest& defaults);
+
 // What is said keeps to `schema` (null: to any object). `place` is where that was asked for;
 // strict: what of it cannot be kept to is refused.
 void keep_to_schema(api::JsonFields& fields, const std::string& place, const json::Json* schema,

@@ -83,7 +83,9 @@ Result<Tokens> extra_tokens(const std::vector<ExtraFile>& files, const Vocabular
 }
 
 // Takes `name` out of the body; a string, or ids and strings mixed. Nothing when it is not there.
-Result<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabulary) {
+// Where `is_code`, texts are code that somebody edits: what spells a control token there is text,
+// as llama-server has it.
+Result<Tokens> take_text(Json& body, const char* name, bool is_code, const Vocabulary& vocabulary) {
   const Json::iterator found = body.find(name);
   if (found == body.end() || found->is_null()) {
     body.erase(name);
@@ -91,7 +93,7 @@ Result<Tokens> take_text(Json& body, const char* name, const Vocabulary& vocabul
   }
   const Json given = std::move(*found);
   body.erase(name);
-  return read_one_prompt(given, name, /*add_special=*/false, vocabulary);
+  return read_one_prompt(given, name, {.parse_special = !is_code, .joins_texts = true}, vocabulary);
 }
 
 Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
@@ -109,11 +111,14 @@ Result<InfillParts> take_parts(Json& body, const Vocabulary& vocabulary) {
   if (vocabulary.special().front != kNoToken) parts.front = {vocabulary.special().front};
   struct Place {
     const char* name;
+    bool is_code;
     Tokens& tokens;
   };
-  for (const Place& place : {Place{"input_prefix", parts.prefix},
-                             Place{"input_suffix", parts.suffix}, Place{"prompt", parts.prompt}}) {
-    OUTRIDER_ASSIGN_OR_RETURN(Tokens tokens, take_text(body, place.name, vocabulary));
+  for (const Place& place : {Place{"input_prefix", /*is_code=*/true, parts.prefix},
+                             Place{"input_suffix", /*is_code=*/true, parts.suffix},
+                             Place{"prompt", /*is_code=*/false, parts.prompt}}) {
+    OUTRIDER_ASSIGN_OR_RETURN(Tokens tokens,
+                              take_text(body, place.name, place.is_code, vocabulary));
     place.tokens = std::move(tokens);
   }
   OUTRIDER_ASSIGN_OR_RETURN(Tokens extra, extra_tokens(files, vocabulary));

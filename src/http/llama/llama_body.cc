@@ -9,6 +9,7 @@
 
 #include "api/completion_params.h"
 #include "api/spelling.h"
+#include "http/completion/conversation_body.h"
 #include "http/llama/llama_form.h"
 #include "http/llama/llama_settings.h"
 #include "http/openai/openai_body.h"
@@ -58,7 +59,7 @@ Result<Prompts> read_prompts(const Json& body, const Vocabulary& vocabulary) {
     const std::string name = several ? "prompt[" + std::to_string(i) + "]" : "prompt";
     OUTRIDER_ASSIGN_OR_RETURN(
         std::vector<Token> tokens,
-        read_one_prompt(several ? (*found)[i] : *found, name, /*add_special=*/true, vocabulary));
+        read_one_prompt(several ? (*found)[i] : *found, name, {.add_special = true}, vocabulary));
     prompts.push_back(std::move(tokens));
   }
   return prompts;
@@ -168,14 +169,15 @@ void read_n_keep(api::JsonFields& fields, CompletionRequest& request) {
 }  // namespace
 
 Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string& name,
-                                           bool add_special, const Vocabulary& vocabulary) {
+                                           const TextReading& reading,
+                                           const Vocabulary& vocabulary) {
   std::vector<PromptPart> parts;
   if (prompt.is_string()) {
     parts.emplace_back(prompt.get<std::string>());
   } else if (prompt.is_object()) {
     OUTRIDER_ASSIGN_OR_RETURN(std::string text, text_of_object(prompt, name));
     parts.emplace_back(std::move(text));
-  } else if (prompt.is_array() && is_one_prompt(prompt)) {
+  } else if (prompt.is_array() && (reading.joins_texts || is_one_prompt(prompt))) {
     OUTRIDER_RETURN_IF_ERROR(check_prompt_parts(prompt.size(), name));
     for (const Json& part : prompt) {
       const std::optional<std::int64_t> id = api::as_integer(part);
@@ -191,7 +193,8 @@ Result<std::vector<Token>> read_one_prompt(const Json& prompt, const std::string
   } else {
     return wrong_value(name, api::shown(prompt), "a string, or an array of strings and token ids");
   }
-  Result<std::vector<Token>> tokens = tokenize_parts(parts, vocabulary, add_special);
+  Result<std::vector<Token>> tokens =
+      tokenize_parts(parts, vocabulary, reading.add_special, reading.parse_special);
   if (!tokens.ok()) return tokens.status().in_field(name);
   return tokens;
 }
@@ -200,7 +203,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
                                   const Prompts& prompts) {
   const Vocabulary& vocabulary = target.vocabulary();
   OUTRIDER_RETURN_IF_ERROR(spell_out_biases(body, vocabulary));
-  CompletionRequest request = options.defaults;
+  CompletionRequest request = defaults_for(body, options.defaults);
   AnswerWishes answer;
   LlamaWishes wishes;
   api::JsonFields fields(body, "", &llama_dialect());

@@ -32,9 +32,17 @@ Result<CompletionTask> llama_task(json::Json body, const ServerOptions& options,
                                   const Target& target,
                                   const std::vector<std::vector<Token>>& prompts);
 
+// How texts of a prompt become tokens.
+struct TextReading {
+  bool add_special = false;   // with BOS and the like, in front of a text
+  bool parse_special = true;  // control tokens may be spelled out
+  bool joins_texts = false;   // an array of nothing but texts is one prompt, too
+};
+
 // One prompt of a body, of the forms above but the last: `name` is its place for messages. As
-// tokens; `add_special`: with BOS and the like, in front of a text.
+// tokens.
 Result<std::vector<Token>> read_one_prompt(const json::Json& prompt, const std::string& name,
-                                           bool add_special, const Vocabulary& vocabulary);
+                                           const TextReading& reading,
+                                           const Vocabulary& vocabulary);
 
 }  // namespace outrider::http

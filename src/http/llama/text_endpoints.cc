@@ -58,8 +58,12 @@ Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptio
     if (!read.ok()) return read.status().in_field("content");
     tokens = std::move(*read);
   } else {
-    OUTRIDER_ASSIGN_OR_RETURN(std::vector<Token> read,
-                              read_one_prompt(*content, "content", add_special, vocabulary));
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::vector<Token> read,
+        read_one_prompt(
+            *content, "content",
+            {.add_special = add_special, .parse_special = parse_special, .joins_texts = true},
+            vocabulary));
     tokens = std::move(read);
   }
   if (!with_pieces) return Json{{"tokens", tokens}};

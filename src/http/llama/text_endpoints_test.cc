@@ -26,6 +26,7 @@ TEST_F(TextEndpointsTest, TokensGoThereAndBack) {
   start({}, {});
   EXPECT_EQ(answered("/tokenize", {{"content", "abc"}}), Json({{"tokens", {0, 1, 2}}}));
   EXPECT_EQ(answered("/tokenize", {{"content", {0, "bc"}}})["tokens"], Json({0, 1, 2}));
+  EXPECT_EQ(answered("/tokenize", {{"content", {"a", "bc"}}})["tokens"], Json({0, 1, 2}));
   EXPECT_EQ(answered("/detokenize", {{"tokens", {0, 1, 2}}}), Json({{"content", "abc"}}));
   EXPECT_EQ(answered("/detokenize", {{"tokens", Json::array()}})["content"], "");
 }

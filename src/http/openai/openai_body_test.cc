@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "http/completion/conversation_body.h"
+
 namespace outrider::http {
 namespace {
 
@@ -52,6 +54,34 @@ TEST(OpenAiBody, AResponseFormatThatSaysNothingIsRefusedWithItsPlace) {
             "error: response_format");
   EXPECT_EQ(schema_of({{"type", "json_object"}, {"scheme", Json::object()}}),
             "error: response_format.scheme");
+}
+
+// What a server was started with (--grammar, --json-schema) gives way to what a request asks for.
+TEST(OpenAiBody, ARequestsOwnConstraintTakesTheDefaultsPlace) {
+  CompletionRequest defaults;
+  defaults.sampling.json_schema = R"({"type":"array"})";
+  const auto schema = [&defaults](const Json& body) {
+    return defaults_for(body, defaults).sampling.json_schema;
+  };
+  const Json object = {{"type", "json_object"}};
+  EXPECT_EQ(schema({{"response_format", {{"type", "text"}}}}), R"({"type":"array"})");
+  EXPECT_EQ(schema({{"response_format", object}}), "");
+  EXPECT_EQ(schema({{"text", {{"format", object}}}}), "");
+  EXPECT_EQ(schema({{"output_config", {{"format", object}}}}), "");
+  EXPECT_EQ(schema({{"grammar", "root ::= \"a\""}}), "");
+  EXPECT_EQ(schema({{"text", "a"}, {"tools", Json::array({7})}}), R"({"type":"array"})")
+      << "an answer is such content, or calls";
+  defaults = {};
+  defaults.sampling.grammar = "root ::= \"a\"";
+  const auto grammar = [&defaults](const Json& body) {
+    return defaults_for(body, defaults).sampling.grammar;
+  };
+  EXPECT_EQ(grammar(Json::object()), defaults.sampling.grammar);
+  EXPECT_EQ(grammar({{"tools", Json::array()}}), defaults.sampling.grammar);
+  EXPECT_EQ(grammar({{"tools", Json::array({7})}}), "");
+  EXPECT_EQ(grammar({{"tools", Json::array({7})}, {"tool_choice", "none"}}),
+            defaults.sampling.grammar);
+  EXPECT_EQ(grammar({{"json_schema", Json::object()}}), "");
 }
 
 TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {

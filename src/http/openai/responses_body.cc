@@ -187,7 +187,7 @@ void read_most_calls(api::JsonFields& fields) {
 }  // namespace
 
 Result<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
-  CompletionRequest request = options.defaults;
+  CompletionRequest request = defaults_for(body, options.defaults);
   CompletionTask task;
   task.ignored_tools = take_out_other_tools(body, "function");
   api::JsonFields fields(body, "", &kDialect);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
+#include "http/completion/conversation_body.h"
 #include "http/openai/openai_body.h"
 #include "http/openai/openai_form.h"
 
@@ -18,6 +21,19 @@ std::size_t characters(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
 }
 
+// A token's text as an object's key. Parts of characters would all become one replacement character
+// otherwise, so they are as OpenAI has them: "bytes:\xf0\x9f".
+std::string key_of(const std::string& text) {
+  if (!first_invalid_utf8(text)) return text;
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string key = "bytes:";
+  for (const char c : text) {
+    const unsigned byte = static_cast<unsigned char>(c);
+    key += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 15U]};
+  }
+  return key;
+}
+
 // {"tokens","token_logprobs","top_logprobs","text_offset"}, of tokens whose text begins `offset`
 // characters behind the answer's beginning; null: none were asked for, or none is to be told.
 Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
@@ -29,7 +45,10 @@ Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
     const TokenLogprob* told = told_logprob(token);
     if (told == nullptr) continue;
     Json top = Json::object();
-    for (const RankedToken& other : told->top) top[other.text] = other.logprob;
+    for (const RankedToken& other : told->top) {  // the likeliest first
+      const std::string key = key_of(other.text);
+      if (!top.contains(key)) top[key] = other.logprob;
+    }
     object["tokens"].push_back(token.text);
     object["token_logprobs"].push_back(told->chosen.logprob);
     object["top_logprobs"].push_back(std::move(top));
@@ -124,7 +143,7 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   if (!several.empty()) body["prompt"] = std::move(several.front());
   CompletionTask task;
   AnswerWishes wishes;
-  CompletionRequest request = options.defaults;
+  CompletionRequest request = defaults_for(body, options.defaults);
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("prompt");
   refuse_what_is_not_done(fields);

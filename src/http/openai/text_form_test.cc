@@ -51,6 +51,25 @@ TEST_F(TextFormTest, OffsetsCountCharactersNotBytes) {
   EXPECT_EQ(streamed, expected);
 }
 
+// Parts of characters would all be the same key, and JSON's readers keep one.
+TEST_F(TextFormTest, EachOfTheLikeliestTokensHasAKeyOfItsOwn) {
+  testing::FakeFile file;
+  for (Token token = 0; token < 12; ++token) {
+    file.pieces[token] = {'\xF0', static_cast<char>(0x90 + token)};
+  }
+  start({}, file);
+  Json asked = body(Json::array({0, 1}));
+  asked["logprobs"] = 5;
+  const Json top = answer(asked)["choices"][0]["logprobs"]["top_logprobs"];
+  ASSERT_FALSE(top.empty());
+  for (const Json& likeliest : top) {
+    EXPECT_EQ(likeliest.size(), 5U);
+    for (const auto& [key, logprob] : likeliest.items()) {
+      EXPECT_EQ(key.find("bytes:\\xf0\\x9"), 0U) << key;
+    }
+  }
+}
+
 TEST_F(TextFormTest, NoLogprobIsToldOfATokenThatAStopTextTookAllOf) {
   start();
   Json asked = body("abc");

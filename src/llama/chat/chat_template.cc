@@ -58,7 +58,10 @@ ReasoningMarks reasoning_marks(const common_chat_params& params) {
 ChatGrammar grammar_of(const common_chat_params& params) {
   ChatGrammar grammar;
   grammar.gbnf = params.grammar;
-  if (grammar.gbnf.empty()) return grammar;
+  if (grammar.gbnf.empty()) {  // what else is to be held may look behind reasoning only
+    grammar.reasoning = reasoning_marks(params);
+    return grammar;
+  }
   if (!params.grammar_lazy) {
     grammar.said = params.generation_prompt;
     return grammar;
@@ -211,6 +214,20 @@ Result<ChatGrammar> whole_grammar(const Conversation& c, const common_chat_param
   return grammar;
 }
 
+// A schema that is left to the caller holds from the answer's first new token. Where a message goes
+// on, what it has said belongs to the content, so the grammar is made here.
+Status hold_what_goes_on(const Conversation& c, ChatPrompt& prompt) {
+  const bool left_to_caller = prompt.grammar.gbnf.empty() && !c.options.json_schema.empty();
+  if (!c.options.continue_last || !left_to_caller) return Status();
+  std::string said = prompt.reader->given().content;
+  if (said.empty()) return Status();
+  OUTRIDER_ASSIGN_OR_RETURN(
+      prompt.grammar.gbnf,
+      grammar_from_json_schema(c.options.json_schema, keeping_of(c.options.json_schema_strict)));
+  prompt.grammar.said = std::move(said);
+  return Status();
+}
+
 // Whether the message that is to go on has nothing that could. llama-common then writes neither it
 // nor what begins an answer (docs/bugs.md), and the model says its header itself.
 bool goes_on_from_nothing(const std::vector<ChatMessage>& messages, const ChatOptions& options) {
@@ -321,9 +338,13 @@ Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatM
     }
     grammar = either(grammar, content);
   }
+  // What waits for a call does not look for it in reasoning; what holds from the answer's beginning
+  // has no reasoning in front of it.
+  if (!grammar.patterns.empty()) grammar.reasoning = prompt.grammar.reasoning;
   prompt.grammar = std::move(grammar);
   const bool only_calls = options.tool_choice == ToolChoice::kRequired;
-  prompt.reader = plain_tool_reader(only_calls, prompt.reader->given());
+  prompt.reader = plain_tool_reader(only_calls, std::move(prompt.reader),
+                                    /*reads_own=*/!prompt.grammar.patterns.empty());
   return prompt;
 }
 
@@ -352,6 +373,7 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
     OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(c, params));
     prompt.reader = options.reasoning_in_content ? raw_reader(c, first)
                                                  : make_chat_reader(params, options.continue_last);
+    OUTRIDER_RETURN_IF_ERROR(hold_what_goes_on(c, prompt));
     prompt.text = says_otherwise(c, first) ? text_as_given(c) : std::move(params.prompt);
     prompt.stop = std::move(params.additional_stops);
     if (!carries_template(model_)) prompt.stop.emplace_back(kChatMlTurnEnd);

@@ -210,6 +210,23 @@ TEST_F(ChatTemplateTest, AnAnswerThatIsGoneOnWithShowsOnlyWhatIsNew) {
   EXPECT_EQ(vocabulary("Qwen-Qwen3-0.6B").chat_prompt(kHello, {})->reader->given().content, "");
 }
 
+TEST_F(ChatTemplateTest, ASchemaHoldsWhatGoesOnTogetherWithWhatIsSaidOfIt) {
+  ChatOptions options;
+  options.continue_last = true;
+  options.json_schema = R"({"type":"object"})";
+  const std::vector<ChatMessage> messages = {kHello[0],
+                                             {.role = "assistant", .content = "{\"a\":"}};
+  for (const char* name : {"Qwen-Qwen2.5-7B-Instruct", "google-gemma-2-2b-it"}) {
+    const Result<ChatPrompt> made = vocabulary(name).chat_prompt(messages, options);
+    ASSERT_TRUE(made.ok()) << name << ": " << made.status().message();
+    EXPECT_FALSE(made->grammar.gbnf.empty()) << name;
+    EXPECT_EQ(made->grammar.said, "{\"a\":") << name;
+  }
+  options.continue_last = false;
+  EXPECT_EQ(vocabulary("google-gemma-2-2b-it").chat_prompt(kHello, options)->grammar.gbnf, "")
+      << "left to the caller";
+}
+
 TEST_F(ChatTemplateTest, ALastMessageThatSaysNothingIsAsIfItWereNotThere) {
   ChatOptions options;
   options.continue_last = true;

@@ -18,6 +18,10 @@ using json::Json;
 
 constexpr std::string_view kBegin = "{\"tool_calls\":";
 
+// How a call may begin: with the spaces that llama-common's grammars of objects have.
+constexpr const char* kBegins =
+    R"(\{(?: |\n{1,2}[ \t]{0,20})?"tool_calls"(?: |\n{1,2}[ \t]{0,20})?:)";
+
 // An object or text that others wrote, as JSON; what is none is a text.
 Json parsed_or_text(const std::string& text) {
   json::Parsed parsed = json::parse(text);
@@ -56,6 +60,12 @@ std::string name_of(const std::vector<ChatMessage>& messages, const ChatMessage&
     }
   }
   return "the tool";
+}
+
+// What a message of the user's, or a result, says.
+std::string text_of(const std::vector<ChatMessage>& messages, const ChatMessage& message) {
+  if (message.role != "tool") return message.content;
+  return "Result of " + name_of(messages, message) + ": " + message.content;
 }
 
 // How far a text is what it should be: it ends before that is decided, it is not, or it is.
@@ -138,10 +148,22 @@ bool means_calls(std::string_view text) {
 
 class PlainToolReader : public ChatReader {
  public:
-  PlainToolReader(bool only_calls, ChatReply given)
-      : only_calls_(only_calls), given_(std::move(given)) {}
+  PlainToolReader(bool only_calls, std::shared_ptr<const ChatReader> own, bool reads_own)
+      : only_calls_(only_calls), own_(std::move(own)), reads_own_(reads_own) {}
 
   ChatReply read(std::string_view text, bool complete) const override {
+    // A call that is spoken of in reasoning is none.
+    if (own_ == nullptr || !reads_own_) return read_content(text, complete);
+    ChatReply said = own_->read(text, complete);
+    ChatReply reply = read_content(said.content, complete);
+    reply.reasoning = std::move(said.reasoning);
+    return reply;
+  }
+
+  ChatReply given() const override { return own_ != nullptr ? own_->given() : ChatReply(); }
+
+ private:
+  ChatReply read_content(std::string_view text, bool complete) const {
     ChatReply reply;
     for (std::size_t begin = text.find('{'); begin != std::string_view::npos;
          begin = text.find('{', begin + 1)) {
@@ -158,11 +180,9 @@ class PlainToolReader : public ChatReader {
     return reply;
   }
 
-  ChatReply given() const override { return given_; }
-
- private:
   const bool only_calls_;
-  const ChatReply given_;
+  const std::shared_ptr<const ChatReader> own_;  // of what is no call; null: it is all content
+  const bool reads_own_;
 };
 
 }  // namespace
@@ -174,13 +194,21 @@ std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages
   if (messages.empty() || messages.front().role != "system") {
     plain.push_back({.role = "system", .content = description(options, schemas)});
   }
+  bool behind_result = false;
   for (const ChatMessage& message : messages) {
+    // Several results, and what the user says behind them, are one message: many templates want
+    // roles to alternate.
+    const bool joins = behind_result && (message.role == "tool" || message.role == "user");
+    behind_result = message.role == "tool" || joins;
+    if (joins) {
+      plain.back().content += "\n\n" + text_of(messages, message);
+      continue;
+    }
     ChatMessage& now = plain.emplace_back(message);
     if (&message == &messages.front() && message.role == "system") {
       now.content += "\n\n" + description(options, schemas);
     } else if (message.role == "tool") {
-      now = {.role = "user",
-             .content = "Result of " + name_of(messages, message) + ": " + message.content};
+      now = {.role = "user", .content = text_of(messages, message)};
     } else if (!message.tool_calls.empty()) {
       now.tool_calls.clear();
       now.content += (now.content.empty() ? "" : "\n") + calls_text(message.tool_calls);
@@ -217,12 +245,14 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
   Result<std::string> gbnf = grammar_from_convertible(schema, rules);
   if (!gbnf.ok()) return gbnf.status().about("tools");
   ChatGrammar grammar{.gbnf = std::move(*gbnf)};
-  if (options.tool_choice != ToolChoice::kRequired) grammar.triggers = {std::string(kBegin)};
+  if (options.tool_choice != ToolChoice::kRequired) grammar.patterns = {kBegins};
   return grammar;
 }
 
-std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls, ChatReply given) {
-  return std::make_shared<PlainToolReader>(only_calls, std::move(given));
+std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls,
+                                                    std::shared_ptr<const ChatReader> own,
+                                                    bool reads_own) {
+  return std::make_shared<PlainToolReader>(only_calls, std::move(own), reads_own);
 }
 
 }  // namespace outrider::llama

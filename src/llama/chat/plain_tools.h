@@ -36,7 +36,12 @@ Result<ChatGrammar> plain_tool_grammar(const ChatOptions& options,
 // Content up to the object, and the calls in it as far as they are said: a name comes with the
 // beginning of its arguments, which stay as they were written. What is no such object is content.
 // One that is cut before its first call is content only while it may be other JSON: not from
-// {"tool_ on, and with `only_calls` never. `given`: as ChatReader::given().
-std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls, ChatReply given = {});
+// {"tool_ on, and with `only_calls` never. `own` reads what is no call, and tells reasoning apart,
+// in which no call is looked for; null: all else is content. Without `reads_own` it has only its
+// given(): where a grammar holds from the answer's beginning, the object is said at once, in
+// reasoning that the prompt has begun, too.
+std::shared_ptr<const ChatReader> plain_tool_reader(bool only_calls,
+                                                    std::shared_ptr<const ChatReader> own = nullptr,
+                                                    bool reads_own = true);
 
 }  // namespace outrider::llama

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <regex>
+
 #include "llama/schema/json_schema.h"
 
 namespace outrider::llama {
@@ -53,11 +56,67 @@ TEST(PlainTools, CallsAndResultsBecomeMessagesThatAnyTemplateCanWrite) {
   EXPECT_EQ(plain_tool_reader(false)->read(plain[2].content, true).tool_calls.size(), 1U);
 }
 
+// Gemma's template, and others, refuse two messages of one role in a row.
+TEST(PlainTools, ResultsAndWhatTheUserSaysBehindThemAreOneMessage) {
+  const ChatMessage calls{.role = "assistant",
+                          .content = "",
+                          .tool_calls = {{.id = "1", .name = "weather", .arguments = "{}"},
+                                         {.id = "2", .name = "weather", .arguments = "{}"}}};
+  const std::vector<ChatMessage> plain =
+      described({{.role = "user", .content = "Here and there?"},
+                 calls,
+                 {.role = "tool", .content = "rain", .tool_call_id = "1"},
+                 {.role = "tool", .content = "sun", .tool_call_id = "2"},
+                 {.role = "user", .content = "So?"},
+                 {.role = "assistant", .content = "Both."},
+                 {.role = "user", .content = "Thanks."}});
+  ASSERT_EQ(plain.size(), 6U);
+  EXPECT_EQ(plain[3].role, "user");
+  EXPECT_EQ(plain[3].content, "Result of weather: rain\n\nResult of weather: sun\n\nSo?");
+  EXPECT_EQ(plain[4].content, "Both.");
+  EXPECT_EQ(plain[5].content, "Thanks.");
+}
+
+// Reasoning up to a '|', and content behind it.
+class ReasoningReader : public ChatReader {
+ public:
+  ChatReply read(std::string_view text, bool /*complete*/) const override {
+    const std::size_t mark = text.find('|');
+    ChatReply reply;
+    reply.reasoning = text.substr(0, mark);
+    if (mark != std::string_view::npos) reply.content = text.substr(mark + 1);
+    return reply;
+  }
+};
+
+TEST(PlainTools, ACallThatIsSpokenOfInReasoningIsNone) {
+  const auto own = std::make_shared<const ReasoningReader>();
+  const std::string call = R"({"tool_calls":[{"name":"weather","arguments":{}}]})";
+  const ChatReply thought = plain_tool_reader(false, own)->read("Say " + call + "?|No.", true);
+  EXPECT_EQ(thought.reasoning, "Say " + call + "?");
+  EXPECT_EQ(thought.content, "No.");
+  EXPECT_TRUE(thought.tool_calls.empty());
+  const ChatReply called = plain_tool_reader(false, own)->read("Hm.|" + call, true);
+  EXPECT_EQ(called.reasoning, "Hm.");
+  EXPECT_EQ(called.tool_calls.size(), 1U);
+  // Where a grammar held the answer to a call from its beginning.
+  EXPECT_EQ(plain_tool_reader(true, own, /*reads_own=*/false)->read(call, true).tool_calls.size(),
+            1U);
+}
+
 TEST(PlainTools, ARequiredCallIsHeldFromTheBeginningAnyOtherFromItsMark) {
   ChatOptions required = kOptions;
   required.tool_choice = ToolChoice::kRequired;
   EXPECT_TRUE(grammar_of(required)->triggers.empty());
-  EXPECT_EQ(grammar_of(kOptions)->triggers, std::vector<std::string>{R"({"tool_calls":)"});
+  EXPECT_TRUE(grammar_of(required)->patterns.empty());
+  EXPECT_TRUE(grammar_of(kOptions)->triggers.empty());
+  ASSERT_EQ(grammar_of(kOptions)->patterns.size(), 1U);
+  const std::regex begins(grammar_of(kOptions)->patterns[0]);
+  for (const char* call :
+       {R"(So: {"tool_calls":)", R"({ "tool_calls" :)", "{\n  \"tool_calls\":"}) {
+    EXPECT_TRUE(std::regex_search(call, begins)) << call;
+  }
+  EXPECT_FALSE(std::regex_search(R"({"tool_call":)", begins));
   ChatOptions wrong = kOptions;
   wrong.tools[0].parameters = R"({"not":{}})";
   EXPECT_TRUE(grammar_of(wrong).ok());
