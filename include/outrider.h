@@ -164,8 +164,9 @@ OUTRIDER_EXPORT void outrider_free(char *string);
 typedef void (*outrider_event_fn)(void *user, const char *event_json);
 
 /* From now on events go to `callback` with `user`, in place of any earlier one; NULL: to nobody.
- * When it returns, the earlier one is not running any more (unless this is called from it). Returns
- * 0; EINVAL when there is no instance, ENOMEM when there is no memory (the earlier one stays). */
+ * When it returns, the earlier one is not running any more (unless this is called from inside a
+ * callback, also of another instance or of outrider_set_log). Returns 0; EINVAL when there is no
+ * instance, ENOMEM when there is no memory (the earlier one stays). */
 OUTRIDER_EXPORT int outrider_subscribe(outrider *instance, outrider_event_fn callback, void *user);
 
 /* A line of the log, without a newline. Levels: 0 debug, 1 info, 2 warning, 3 error. Comes from any

@@ -18,7 +18,9 @@
        like any other wrong argument, unless it is said otherwise below.
 
    (4) All functions may be called from any thread at any time, deinit included. init,
-       get_completion and deinit wait; the others never wait for loading or decoding.
+       get_completion and deinit wait; the others never wait for loading or decoding. A process
+       that is forked behind the first init has none of the threads: there init gives 1, deinit does
+       nothing, and the others answer with an error that says so.
 
    (5) Nothing is thrown or aborts across this interface, nothing is printed on the standard output.
        What is wrong with a request is in its answer: {"success": false, "error": text}, with

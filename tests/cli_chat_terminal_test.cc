@@ -344,6 +344,21 @@ TEST_P(CliChatTerminal, TheHistoryBecomesItsOwnersAloneALinkToItStaysOneAndTheLo
   EXPECT_EQ(std::filesystem::status(file).permissions(), perms::owner_read | perms::owner_write);
 }
 
+TEST_P(CliChatTerminal, AFileThatIsNoHistoryStaysAsItIs) {
+  const CliFolder folder;
+  const std::string notes = folder.write("notes.txt", "my notes\n");
+  PtyProcess chat(call({"--history", notes}));
+  wait_until_asked(chat);
+  chat.type("hello\r/stats\r");
+  chat.expect("answers       1");
+  chat.expect("> ");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+  EXPECT_EQ(read_file(notes), "my notes\n");
+  if (std::string(GetParam()) == "dumb" || !tools::has_line_editor()) return;
+  EXPECT_NE(chat.screen().find("no history that can be read"), std::string::npos) << chat.screen();
+}
+
 INSTANTIATE_TEST_SUITE_P(Terminals, CliChatTerminal, ::testing::Values("xterm", "dumb"));
 
 }  // namespace

@@ -257,6 +257,16 @@ TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
                  "'" + folder.path("") + "' is a folder");
 }
 
+TEST(CliBadInput, AResultTakesThePlaceOfNothingThatIsRead) {
+  const CliFolder folder;
+  const std::string prompt = folder.write("p.txt", "words");
+  const CliResult result = run_cli(run_call({"-f", prompt, "-n", "1", "--result", prompt}));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("--result is '" + prompt + "' itself"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(read_file(prompt), "words");
+}
+
 TEST(CliBadInput, APromptLongerThanTheContextNamesBothNumbers) {
   const CliResult result = run_cli(run_call({"-c", "64", "-p", std::string(500, 'x')}));
   expect_message(result, 1, "the prompt has ");

@@ -4,12 +4,13 @@
    rpcserver_flow TARGET.gguf DRAFT.gguf [MS]
    With MS the process loads both, and ends after so many milliseconds, whatever it is at.
    Exit 0: all went as it should; 1: the line on the standard error says what did not. */
-#define _POSIX_C_SOURCE 200809L /* nanosleep, fileno */
+#define _POSIX_C_SOURCE 200809L /* nanosleep, fileno, fork */
 #include <rpcserver.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +115,23 @@ static void wait_for_text(void) {
   }
 }
 
+/* A forked process has none of the library's threads: it is told so, and waits for none of them. */
+static void ask_in_a_forked_process(void) {
+  int status = -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    int told;
+    alarm(60);
+    told = says(get_completion("{\"prompt\":\"A\",\"n_predict\":1}"), "forked") &&
+           says(poll_system_status(), "forked") && init("{\"model\":\"no such file\"}") == 1;
+    deinit();
+    _exit(told ? 0 : 1);
+  }
+  check(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+            WEXITSTATUS(status) == 0,
+        "a forked process is told that it is one", NULL);
+}
+
 static void flow(const char* target, const char* draft) {
   char cmd[4096];
   const char* answer;
@@ -175,6 +193,7 @@ static void flow(const char* target, const char* draft) {
   run(faster, fast, last, sizeof last);
   check(strcmp(plain, fast) == 0, "and the text is the same again", fast);
   check(init("{\"model\":\"no such file\"}") == 1, "a file that is not there", NULL);
+  ask_in_a_forked_process();
 
   /* The process ends while a text is being written. */
   answer = async_completion_init(endless);

@@ -51,6 +51,8 @@ int fetch_models(ModelArguments& a) {
     Terminal terminal;
     const Status status = fetch_both(a, terminal);
     if (!status.ok()) return fail(status, terminal.signals);
+    // One that came when there was nothing to fetch any more.
+    if (terminal.signals.raised()) return terminal.signals.exit_code();
   }
   name_draft(a);
   return kDone;
@@ -65,7 +67,8 @@ void offer_draft(const ModelArguments& a) {
 Status download_models(ModelArguments& a) {
   if (!a.hf_repo && !a.hf_repo_draft) return Status();
   Terminal terminal;
-  return fetch_both(a, terminal);
+  OUTRIDER_RETURN_IF_ERROR(fetch_both(a, terminal));
+  return terminal.signals.raised() ? cancelled("stopped by a signal") : Status();
 }
 
 }  // namespace outrider::tools

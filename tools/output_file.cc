@@ -18,13 +18,19 @@ std::function<Status(const std::string& path)> is_store(std::string kind) {
   };
 }
 
-Status check_output_file(const OutputFile& output) {
+Status check_not_read(const OutputFile& output) {
   std::error_code error;
   for (const std::string& file : output.reads) {
     if (!fs::equivalent(output.path, file, error)) continue;
     return invalid_argument(output.option + " is '" + file +
                             "' itself, which this command reads; give another name");
   }
+  return Status();
+}
+
+Status check_output_file(const OutputFile& output) {
+  std::error_code error;
+  OUTRIDER_RETURN_IF_ERROR(check_not_read(output));
   OUTRIDER_RETURN_IF_ERROR(check_writable(output.path).with_context(output.option));
   const std::uintmax_t bytes = fs::file_size(output.path, error);
   if (error || bytes == 0 || !output.check_old) return Status();  // mktemp makes empty ones

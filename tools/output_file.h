@@ -29,4 +29,7 @@ std::function<Status(const std::string& path)> is_store(std::string kind);
 // Errors name the option: kInvalidArgument (see above), those of check_writable().
 Status check_output_file(const OutputFile& output);
 
+// That alone which is said of what is read, for an output that may be a device or a pipe.
+Status check_not_read(const OutputFile& output);
+
 }  // namespace outrider::tools

@@ -34,6 +34,8 @@ TEST_F(OutputFileTest, WhatIsReadIsNotReplacedByWhateverNameItIsGiven) {
     expect_refused({.option = "--output", .path = path, .reads = {"", dir_.file("none"), text}},
                    "--output is '" + text + "' itself, which this command reads");
   }
+  EXPECT_FALSE(check_not_read({.option = "--result", .path = link, .reads = {text}}).ok());
+  EXPECT_TRUE(check_not_read({.option = "--result", .path = "/dev/null", .reads = {text}}).ok());
   const OutputFile other{.option = "--output", .path = dir_.file("b"), .reads = {text}};
   EXPECT_TRUE(check_output_file(other).ok());
   EXPECT_EQ(testing::read_bytes(text), "text");

@@ -17,6 +17,7 @@
 #include "tools/options/options.h"
 #include "tools/options/request_options.h"
 #include "tools/options/usage.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 #include "tools/text_output.h"
 
@@ -174,6 +175,10 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
 Result<int> RunCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   if (result_) {
+    OutputFile output{.option = "--result", .path = *result_, .reads = model_files(model_)};
+    if (file_) output.reads.push_back(*file_);
+    for (const DrafterFile& file : request_.files) output.reads.push_back(file.path);
+    OUTRIDER_RETURN_IF_ERROR(check_not_read(output));
     OUTRIDER_RETURN_IF_ERROR(check_write_file(*result_).with_context("--result"));
   }
   OUTRIDER_RETURN_IF_ERROR(check_output("--ngram-dynamic", learned_file()));

@@ -1,5 +1,6 @@
 #include "tools/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "tools/options/options.h"
 
 namespace outrider::tools {
@@ -15,18 +17,22 @@ namespace {
 constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warning", "error"};
 constexpr int kCells = 30;
 
-std::string draw(std::string_view title, double fraction) {
-  const int percent = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 100.0));
-  const std::size_t filled = static_cast<std::size_t>(percent * kCells / 100);
-  return std::string(title) + " [" + std::string(filled, '#') + std::string(kCells - filled, ' ') +
-         "] " + std::to_string(percent) + " %";
+constexpr std::size_t kLeastTitle = 12;  // of one that is cut
+
+// Of the terminal that messages go to; 0: unknown. It may change at any time.
+std::size_t terminal_columns() {
+  winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 // Spaces over what stands on the line, also where the terminal itself put a ^C or two behind it,
 // and back to its start.
-std::string erase(std::size_t columns) {
+std::string erase(std::size_t shown) {
   constexpr std::size_t kEchoed = 4;
-  std::string text(columns + kEchoed + 2, ' ');
+  const std::size_t columns = terminal_columns();
+  std::size_t spaces = shown + kEchoed;
+  if (columns > 0) spaces = std::min(spaces, columns - 1);
+  std::string text(spaces + 2, ' ');
   text.front() = '\r';
   text.back() = '\r';
   return text;
@@ -44,6 +50,21 @@ LogSink log_sink(const OutputArguments& a, ProgressBar& bar) {
 }
 
 }  // namespace
+
+std::string progress_line(std::string_view title, double fraction, std::size_t columns) {
+  const int percent = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 100.0));
+  const std::size_t filled = static_cast<std::size_t>(percent * kCells / 100);
+  const std::string percents = " " + std::to_string(percent) + " %";
+  const std::string bar =
+      " [" + std::string(filled, '#') + std::string(kCells - filled, ' ') + "]" + percents;
+  const std::size_t room = columns > 0 ? columns - 1 : std::string::npos;
+  if (title.size() + bar.size() <= room) return std::string(title) + bar;
+  const bool has_bar = room >= kLeastTitle + bar.size();
+  const std::string& behind = has_bar ? bar : percents;
+  const std::size_t left = room > behind.size() ? room - behind.size() : 0;
+  title = title.substr(0, left);
+  return std::string(title.substr(0, complete_utf8_prefix(title))) + behind;
+}
 
 void add_output_options(CLI::App& app, OutputArguments& a) {
   OptionGroup group(app, "Output");
@@ -64,7 +85,7 @@ ProgressBar::~ProgressBar() { clear(); }
 void ProgressBar::update(std::string_view title, double fraction) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!enabled_) return;
-  std::string line = draw(title, fraction);
+  std::string line = progress_line(title, fraction, terminal_columns());
   if (line == shown_) return;
   const std::string gone = line.size() < shown_.size() ? erase(shown_.size()) : "\r";
   std::fputs((gone + line).c_str(), stderr);

@@ -27,6 +27,11 @@ void add_output_options(CLI::App& app, OutputArguments& arguments);
 
 // On stderr, only when that is a terminal, and drawn with nothing but carriage returns and spaces:
 // there are no colours or other escape sequences for NO_COLOR to forbid. Any thread.
+// What a bar shows, on one line of `columns` (0: unknown): where it is short, the title is cut, and
+// where that leaves too little of it, there is no bar but the percents. A line that wraps could not
+// be drawn over.
+std::string progress_line(std::string_view title, double fraction, std::size_t columns);
+
 class ProgressBar {
  public:
   ProgressBar();

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import itertools
 import json
 import os
 import pathlib
 import sys
+import sysconfig
 import time
 import weakref
 from typing import Any, Optional
@@ -16,6 +18,12 @@ from typing import Any, Optional
 # A wait in the library cannot be interrupted: by Ctrl-C, or by close().
 WAIT_MS = 200
 LOOK_S = 0.001  # how often close() looks whether the calls are back
+
+# Whether an object is gone with its last reference. PyPy finds that out when it collects; CPython
+# without its global lock when the thread that made the object runs next, or when it collects.
+COUNTED_AT_ONCE = (sys.implementation.name == "cpython"
+                   and not sysconfig.get_config_var("Py_GIL_DISABLED"))
+MOST_LOOKS = 1000  # of close() elsewhere: at least a second, five times WAIT_MS
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAME = "liboutrider.dylib" if sys.platform == "darwin" else "liboutrider.so"
@@ -125,8 +133,9 @@ def closed() -> Error:
 
 class Handle(ctypes.c_void_p):
     """An instance's address. Each call that is in the library holds a reference to it, and nothing
-    but the Instance does besides. So it is gone when the last call is back, and Python counts: a
-    count of ours could be left raised by an interrupt, which comes between any two statements."""
+    but the Instance does besides. So it is gone when the last call is back (see COUNTED_AT_ONCE), and
+    Python counts: a count of ours could be left raised by an interrupt, which comes between any two
+    statements."""
 
 
 class Instance:
@@ -193,11 +202,17 @@ class Instance:
         """Ends everything and frees it. Calls of other threads that are in the library come back
         first, within WAIT_MS: the library allows none to begin once it destroys, and whether one has
         begun cannot be seen from here. Those of this thread are back: a signal's handler runs behind
-        them. Again: no effect, but that it waits as well; after an interrupt it goes on."""
+        them. Where references are not counted at once, the wait has an end, since nothing says for
+        sure that they are back; the library itself waits for those that have begun. Again: no
+        effect, but that it waits as well; after an interrupt it goes on."""
         self._handle = None
         if os.getpid() != self._process:
             return  # a forked child has none of the instance's threads
-        while not self._gone:
+        looks = 0
+        while not self._gone and looks < MOST_LOOKS:
+            if not COUNTED_AT_ONCE:
+                gc.collect()
+                looks += 1
             time.sleep(LOOK_S)
         destroy = library().outrider_destroy
         try:

@@ -181,6 +181,9 @@ class AsyncStream:
             raise StopAsyncIteration
         if self._run is None:
             self._run = await self._started()
+            if self._closed:  # by another task meanwhile, which had nothing to cancel yet
+                self._run.cancel()
+                raise StopAsyncIteration
         run = self._run
         while not run.ready():
             try:

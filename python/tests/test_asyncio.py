@@ -57,6 +57,21 @@ def test_a_cancelled_task_cancels_its_completion(o: outrider.Outrider) -> None:
     assert o.stats()["generated_tokens"] - tokens < 3000
 
 
+def test_a_stream_that_is_closed_while_it_starts_leaves_nothing_behind(o: outrider.Outrider) -> None:
+    async def close_at_once() -> int:
+        before = await idle(o)
+        stream = o.astream(PROMPT, **ENDLESS)
+        first = asyncio.create_task(stream.__anext__())
+        await asyncio.sleep(0)  # it starts, in a thread
+        await stream.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await first
+        return await idle(o) - before
+    tokens = o.stats()["generated_tokens"]
+    assert asyncio.run(close_at_once()) <= 1
+    assert o.stats()["generated_tokens"] - tokens < 3000
+
+
 def test_a_task_that_is_cancelled_at_once_leaves_nothing_behind(o: outrider.Outrider) -> None:
     async def cancel_at_once() -> None:
         task = asyncio.create_task(o.agenerate(PROMPT, **ENDLESS))

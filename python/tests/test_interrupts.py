@@ -131,6 +131,26 @@ def test_an_interrupted_close_is_made_up_for_by_the_next() -> None:
     instance.close()
 
 
+def test_close_returns_where_references_are_not_counted_at_once(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("outrider._library.COUNTED_AT_ONCE", False)
+    gc.disable()  # only close() collects
+    try:
+        instance = Instance({})
+        cycle: list[Any] = [instance._handle]
+        cycle.append(cycle)
+        del cycle
+        instance.close()
+        assert instance._gone and instance._owned == []
+    finally:
+        gc.enable()
+    monkeypatch.setattr("outrider._library.MOST_LOOKS", 3)
+    instance = Instance({})
+    held = instance._handle  # as one that no collection finds
+    instance.close()
+    assert held is not None and not instance._gone and instance._owned == []
+
+
 def test_a_handler_of_a_signal_may_close() -> None:
     program = f"""
 import os, outrider, signal, threading

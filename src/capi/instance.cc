@@ -159,10 +159,14 @@ std::string Instance::call(std::string_view request) { return service_->call(req
 void Instance::subscribe(EventFunction callback, void* user) {
   const api::Service::Use use(*service_);  // it may wait for a callback
   if (closed_.load()) return;
-  if (callback == nullptr) return runtime_->subscribe({});
-  runtime_->subscribe([this, callback, user](const RuntimeEvent& event) {
-    if (!closed_.load()) give_out(callback, user, event);
-  });
+  // A callback must not wait for another instance's, which may be waiting for it.
+  const bool wait = !in_callback();
+  if (callback == nullptr) return runtime_->subscribe({}, wait);
+  runtime_->subscribe(
+      [this, callback, user](const RuntimeEvent& event) {
+        if (!closed_.load()) give_out(callback, user, event);
+      },
+      wait);
 }
 
 void Instance::shut_down() {

@@ -214,6 +214,10 @@ void Engine::apply_cancels() {
 
 std::vector<Update> Engine::step() {
   std::vector<Update> updates;
+  // A target that cannot take back what it read loses the other texts of a pass that is
+  // interrupted, and would read them again: there a cancel waits for the pass.
+  const bool keeps_texts = target_.capabilities().rollback == Rollback::kAny;
+  if (!keeps_texts && sequences_.size() > 1) may_interrupt_.store(false);
   apply_cancels();
   shift_full_contexts();
   make_room();

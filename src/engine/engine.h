@@ -176,7 +176,7 @@ class Engine {
   std::vector<RequestId> cancels_;
   std::atomic<bool> interrupt_{false};  // raised with cancels_; read inside the target's evaluate
   // False while a step must come to its end, because the one before it was interrupted: however
-  // many requests are cancelled, the others get on.
+  // many requests are cancelled, the others get on; and while others' texts would be lost.
   std::atomic<bool> may_interrupt_{true};
 };
 

@@ -299,6 +299,36 @@ TEST(Cancels, HoweverManyTheOthersGetOn) {
   EXPECT_EQ(engine.take(patient)->tokens, reference(rows, {1}, 1.0f, 1, 10));
 }
 
+// A pass that is interrupted costs such a target the state of all its texts.
+TEST(Cancels, WhereTextsWouldBeLostOthersPassesEnd) {
+  const RowFunction rows = random_rows(kVocab, 6, 3.0f);
+  Capabilities recurrent = capabilities();
+  recurrent.rollback = Rollback::kSnapshot;
+  for (const bool alone : {true, false}) {
+    FakeModel target(recurrent, rows);
+    const FakeVocabulary vocabulary(kVocab);
+    Engine engine(target, vocabulary, {});
+    const RequestId first = *engine.add(request({1}, 1.0f, 1, 10, 1));
+    const RequestId second = alone ? 0 : *engine.add(request({2}, 1.0f, 2, 10, 1));
+    bool cancelled = false;
+    target.on_evaluate([&] {
+      if (!cancelled) engine.cancel(alone ? first : second);
+      cancelled = true;
+    });
+    const std::vector<Update> updates = engine.step();
+    EXPECT_EQ(std::any_of(updates.begin(), updates.end(),
+                          [&](const Update& update) {
+                            return update.id == first && !update.pieces.empty();
+                          }),
+              !alone)
+        << "its pass came to its end";
+    run_all(engine);
+    if (alone) continue;
+    EXPECT_EQ(engine.take(first)->tokens, reference(rows, {1}, 1.0f, 1, 10));
+    EXPECT_EQ(engine.take(second)->finish, FinishReason::kCancelled);
+  }
+}
+
 TEST(Logprobs, BehindTheSamplerAreOfTheDistributionThatWasDrawnFrom) {
   const RowFunction rows = random_rows(kVocab, 8, 3.0f);
   const FakeVocabulary vocabulary(kVocab);

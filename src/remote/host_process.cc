@@ -63,10 +63,16 @@ HostProcess::~HostProcess() {
 }
 
 void HostProcess::watch() {
+  // A copy of the parent, forked without exec, has its end of the channel, too, and may live
+  // longer.
+  constexpr int kLookMs = 1'000;
+  const pid_t parent = getppid();
   while (true) {
     std::array<pollfd, 2> ends{{{.fd = parent_.get(), .events = 0, .revents = 0},
                                 {.fd = over_read_.get(), .events = 0, .revents = 0}}};
-    if (poll(ends.data(), ends.size(), -1) <= 0) continue;
+    const int n = poll(ends.data(), ends.size(), kLookMs);
+    if (getppid() != parent) std::_Exit(EXIT_FAILURE);
+    if (n <= 0) continue;
     if (ends[1].revents != 0) return;
     if (ends[0].revents != 0) std::_Exit(EXIT_FAILURE);
   }

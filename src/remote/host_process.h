@@ -14,7 +14,8 @@ namespace outrider {
 //    and what they mean is the parent's to decide. So are SIGHUP and SIGPIPE.
 //  - No core file is written: a crash is expected here, and a core file would hold the weights.
 //  - What else the parent had open is closed: its sockets must not stay open here.
-//  - When the parent's end of the channel closes, this process ends at once, whatever it is doing.
+//  - When the parent's end of the channel closes, this process ends at once, whatever it is doing;
+//    where a forked copy of the parent keeps it open, a second after the parent's end.
 //    (Linux could send a signal at the parent's death, PR_SET_PDEATHSIG, but does so at the end of
 //    the thread that started us, which may come long before.)
 class HostProcess {

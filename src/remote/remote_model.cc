@@ -1,5 +1,6 @@
 #include "remote/remote_model.h"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <utility>
@@ -36,9 +37,17 @@ bool sensible(const Capabilities& c) {
 
 }  // namespace
 
+std::chrono::milliseconds stop_patience_on_workers(std::chrono::milliseconds least,
+                                                   std::chrono::milliseconds longest,
+                                                   std::chrono::milliseconds most) {
+  const std::chrono::milliseconds thrice = 3 * longest;
+  return std::max(least, most.count() > 0 ? std::min(thrice, most) : thrice);
+}
+
 // What a waiting parent does every few milliseconds: passes on the caller's wish to stop, and gives
 // up on a child that does not follow it, or that says nothing for too long. A child looks at its
-// flag after each operation of ggml; only one that waits for a silent worker does not.
+// flag after each operation of ggml on this machine. ggml's RPC backend never does, so one that
+// waits for a worker, a sound and slow one too, sees the flag only when the worker has answered.
 class RemoteModel::Patience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -120,6 +129,7 @@ Result<std::unique_ptr<RemoteModel>> RemoteModel::open(const StartHost& start,
   if (!child.ok()) return child.status();
   model->child_ = std::move(*child);
   if (!request.model.workers.empty()) {
+    model->on_workers_ = true;
     model->set_silence_patience(std::chrono::seconds(request.model.worker_timeout_s));
   }
   const Status loaded = model->load(request, hooks, probing);
@@ -249,11 +259,16 @@ void RemoteModel::pass_on(const Message& message, const std::function<void(doubl
   }
 }
 
+std::chrono::milliseconds RemoteModel::stop_patience() const {
+  if (!on_workers_) return stop_patience_;
+  return stop_patience_on_workers(stop_patience_, longest_call_, silence_patience_);
+}
+
 // The next message that is neither a log line nor progress.
 Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
                                   const std::function<void(double)>& probing,
                                   const LoadHooks* hooks) {
-  Patience patience(stop, memory_.flag(), stop_patience_, silence_patience_);
+  Patience patience(stop, memory_.flag(), stop_patience(), silence_patience_);
   std::function<bool()> wait;
   if (stop != nullptr || silence_patience_.count() > 0) {
     wait = [&patience] { return patience.wait(); };
@@ -276,9 +291,12 @@ Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
 // One call: there and back. The status is the child's.
 Status RemoteModel::call(MessageKind kind, const WireWriter& body) {
   memory_.flag().store(raised(interrupt_), std::memory_order_relaxed);
+  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   OUTRIDER_RETURN_IF_ERROR(send(kind, body));
   const Result<Message> answer = next(interrupt_, {}, nullptr);
   if (!answer.ok()) return answer.status();
+  longest_call_ = std::max(longest_call_, std::chrono::duration_cast<std::chrono::milliseconds>(
+                                              std::chrono::steady_clock::now() - begin));
   WireReader reader(answer->body);
   Status status = read_status(reader);
   std::vector<SequenceState> states = read_states(reader);

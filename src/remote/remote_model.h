@@ -40,6 +40,13 @@
 
 namespace outrider {
 
+// How long a child with workers that was told to stop may go on. It cannot see that while it waits
+// for a worker, which may take nearly a whole call: so it gets three times the `longest` call that
+// was answered, no more than `most` (0: no limit), and in any case `least`.
+std::chrono::milliseconds stop_patience_on_workers(std::chrono::milliseconds least,
+                                                   std::chrono::milliseconds longest,
+                                                   std::chrono::milliseconds most);
+
 class RemoteModel : public LanguageModel {
  public:
   // What the other side gets.
@@ -76,7 +83,8 @@ class RemoteModel : public LanguageModel {
 
   const OpenReport& report() const { return report_; }
 
-  // How long a child that was told to stop may go on before it is killed: 3 s unless set.
+  // How long a child that was told to stop may go on before it is killed: 3 s unless set. It is the
+  // least for one with workers, which gets stop_patience_on_workers().
   void set_stop_patience(std::chrono::milliseconds patience) { stop_patience_ = patience; }
 
   // How long the child may say nothing during a call; 0: for ever. As opened: that of
@@ -121,6 +129,7 @@ class RemoteModel : public LanguageModel {
                        const LoadHooks* hooks);
   Status send(MessageKind kind, const WireWriter& body);
   Status lose(const Status& how);
+  std::chrono::milliseconds stop_patience() const;
   void pass_on(const Message& message, const std::function<void(double)>& probing,
                const LoadHooks* hooks);
   void end_child();
@@ -140,7 +149,9 @@ class RemoteModel : public LanguageModel {
   const std::atomic<bool>* interrupt_ = nullptr;
   std::chrono::milliseconds stop_patience_{3'000};
   std::chrono::milliseconds silence_patience_{0};
-  Status lost_;  // not ok: the child is gone
+  bool on_workers_ = false;
+  std::chrono::milliseconds longest_call_{0};  // of those that were answered
+  Status lost_;                                // not ok: the child is gone
 };
 
 }  // namespace outrider

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -231,6 +232,72 @@ TEST(RemoteModel, ARaisedFlagEndsARunningEvaluationAndTheNextOneWorks) {
   EXPECT_EQ((*model)->evaluate({&item, 1}).code(), StatusCode::kCancelled) << "raised before";
   (*model)->set_interrupt(nullptr);
   EXPECT_TRUE((*model)->evaluate({&item, 1}).ok());
+}
+
+TEST(RemoteModel, TheStopPatienceOnWorkersIsThreeTimesTheLongestCallWithinItsLimits) {
+  using std::chrono::milliseconds;
+  const milliseconds least(3'000);
+  const milliseconds most(300'000);
+  EXPECT_EQ(stop_patience_on_workers(least, milliseconds(0), most), least);
+  EXPECT_EQ(stop_patience_on_workers(least, milliseconds(1'000), most), least);
+  EXPECT_EQ(stop_patience_on_workers(least, milliseconds(7'000), most), milliseconds(21'000));
+  EXPECT_EQ(stop_patience_on_workers(least, milliseconds(200'000), most), most);
+  EXPECT_EQ(stop_patience_on_workers(least, milliseconds(200'000), milliseconds(0)),
+            milliseconds(600'000))
+      << "0: no limit";
+  EXPECT_EQ(stop_patience_on_workers(least, milliseconds(7'000), milliseconds(1'000)), least);
+}
+
+// A worker does not see the flag, so one that is only slow must be waited for.
+TEST(RemoteModel, AHostOnWorkersThatIsAsSlowAsBeforeMayAnswerAfterItsStopPatience) {
+  std::atomic<bool> flag{false};
+  Host host;  // with the workers of request()
+  Result<std::unique_ptr<RemoteModel>> model = host.open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  (*model)->set_interrupt(&flag);
+  const TokenTree root(1);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
+  host.fake().on_evaluate([] { std::this_thread::sleep_for(std::chrono::seconds(1)); });
+  ASSERT_TRUE((*model)->evaluate({&item, 1}).ok()) << "from here on three seconds are allowed";
+  (*model)->set_stop_patience(std::chrono::milliseconds(5));
+  FlaggedModel& fake = host.fake();
+  fake.on_evaluate([&] {
+    flag.store(true);
+    fake.wait_for_flag();  // the parent's patience begins
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  const Status stopped = (*model)->evaluate({&item, 1});
+  EXPECT_EQ(stopped.code(), StatusCode::kCancelled) << stopped.message();
+  EXPECT_TRUE((*model)->health().ok());
+  flag.store(false);
+  fake.on_evaluate({});
+  EXPECT_TRUE((*model)->evaluate({&item, 1}).ok()) << "the target serves on";
+}
+
+TEST(RemoteModel, AHostWithoutWorkersThatDoesNotStopIsGivenUpHoweverLongItsCallsWere) {
+  std::atomic<bool> flag{false};
+  std::atomic<bool> deaf{true};
+  Host host;
+  OpenRequest here = request();
+  here.model.workers.clear();
+  Result<std::unique_ptr<RemoteModel>> model = RemoteModel::open(host.starter(), here, {}, {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  (*model)->set_interrupt(&flag);
+  const TokenTree root(1);
+  const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
+  host.fake().on_evaluate([] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
+  ASSERT_TRUE((*model)->evaluate({&item, 1}).ok());
+  (*model)->set_stop_patience(std::chrono::milliseconds(5));
+  host.fake().on_evaluate([&] {
+    flag.store(true);
+    deaf.wait(true);
+  });
+  const Status status = (*model)->evaluate({&item, 1});
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_NE(status.message().find("did not stop when it was told to"), std::string::npos)
+      << status.message();
+  deaf.store(false);
+  deaf.notify_all();
 }
 
 TEST(RemoteModel, ARaisedFlagEndsTheLoading) {

@@ -19,6 +19,24 @@ namespace {
 
 constexpr const char* kNoMemory = R"({"success":false,"status":500,"error":"out of memory"})";
 
+constexpr const char* kForked =
+    R"({"success":false,"status":400,"error":"this process was forked from one that had called )"
+    R"(init, whose threads are not here: fork before the first init, or start a new process with )"
+    R"(exec"})";
+
+std::atomic<long> user{0};  // the first process that calls init
+
+// In another one a call would wait for threads that are not there.
+bool is_forked() noexcept {
+  const long first = user.load();
+  return first != 0 && first != process_id();
+}
+
+bool may_init() noexcept {
+  long first = 0;
+  return user.compare_exchange_strong(first, process_id()) || first == process_id();
+}
+
 void end_session() noexcept;
 
 // The API has no handle, so there is one of these. Never destroyed: threads that are still inside a
@@ -42,7 +60,8 @@ void end_session() noexcept {
   }
 }
 
-// Before a session: one that has loaded nothing yet is ended at exit too.
+// Before a session: one that has loaded nothing yet is ended at exit too. Only after may_init(): a
+// forked child must neither take these locks nor run end_session() at its exit.
 Status prepare() {
   OUTRIDER_RETURN_IF_ERROR(llama::check_processor());
   llama::ensure_backend();
@@ -76,6 +95,10 @@ const char* no_memory() noexcept {
 template <typename... Text>
 const char* answer(std::string (Server::*question)(Text...), Text... asked) noexcept {
   fill_reserve();
+  if (is_forked()) {
+    const char* const told = strdup(kForked);
+    return told == nullptr ? no_memory() : told;
+  }
   try {
     const char* const copy = strdup((process().server.*question)(asked...).c_str());
     return copy == nullptr ? no_memory() : copy;
@@ -92,6 +115,7 @@ namespace rpc = outrider::rpcserver;
 extern "C" {
 
 int init(const char* cmd) {
+  if (!rpc::may_init()) return 1;
   try {
     rpc::Server& server = rpc::process().server;
     const outrider::Status prepared = rpc::prepare();
@@ -102,6 +126,7 @@ int init(const char* cmd) {
 }
 
 void init_async(const char* cmd, bool init_draft_model) {
+  if (!rpc::may_init()) return;
   try {
     rpc::Server& server = rpc::process().server;
     const outrider::Status prepared = rpc::prepare();
@@ -131,7 +156,9 @@ const char* async_completion_cancel(const char* req_json) {
   return rpc::answer(&rpc::Server::async_completion_cancel, req_json);
 }
 
-void deinit() { rpc::end_session(); }
+void deinit() {
+  if (!rpc::is_forked()) rpc::end_session();
+}
 
 void rpc_free(const char* text) { std::free(const_cast<char*>(text)); }
 

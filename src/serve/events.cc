@@ -46,11 +46,11 @@ EventThread::~EventThread() {
   thread_.join();
 }
 
-void EventThread::subscribe(EventCallback callback) {
+void EventThread::subscribe(EventCallback callback, bool wait) {
   std::unique_lock<std::mutex> lock(mutex_);
   waiting_.clear();  // what happened before is not for the new one
   callback_ = callback ? std::make_shared<const EventCallback>(std::move(callback)) : nullptr;
-  if (std::this_thread::get_id() == thread_.get_id()) return;
+  if (!wait || std::this_thread::get_id() == thread_.get_id()) return;
   // The call that is running now may be the old one's; later ones are not.
   const std::uint64_t last = begun_;
   changed_.wait(lock, [this, last] { return ended_ >= last; });

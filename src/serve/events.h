@@ -26,7 +26,7 @@ class EventThread {
   EventThread& operator=(const EventThread&) = delete;
 
   // See Runtime::subscribe.
-  void subscribe(EventCallback callback);
+  void subscribe(EventCallback callback, bool wait = true);
 
   void post(RuntimeEvent event);
 

@@ -286,8 +286,8 @@ Status Runtime::Impl::lend(const TargetWork& work, bool only_free) {
 Status Runtime::with_idle_target(const TargetWork& work) { return impl_->lend(work, false); }
 Status Runtime::with_free_target(const TargetWork& work) { return impl_->lend(work, true); }
 
-void Runtime::subscribe(std::function<void(const RuntimeEvent&)> callback) {
-  impl_->shared.events.subscribe(std::move(callback));
+void Runtime::subscribe(std::function<void(const RuntimeEvent&)> callback, bool wait) {
+  impl_->shared.events.subscribe(std::move(callback), wait);
 }
 
 }  // namespace outrider

@@ -171,8 +171,9 @@ class Runtime {
 
   // From now on every event goes to `callback`, one at a time, in order, from one thread of the
   // runtime; an empty function ends it. When this returns, the one before is not running any more
-  // (unless it is the caller).
-  void subscribe(std::function<void(const RuntimeEvent&)> callback);
+  // (unless it is the caller). `wait` false: it may be, for which this does not wait; for callers
+  // that are inside another runtime's callback, which could be waiting for them.
+  void subscribe(std::function<void(const RuntimeEvent&)> callback, bool wait = true);
 
   // Empty, or which invariant is broken. For tests.
   std::string check_integrity() const;

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <clocale>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cwchar>
 #include <memory>
@@ -70,14 +71,23 @@ bool set_utf8_locale() {
   return std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
 }
 
-// What the file holds, if it can be read. Null: no memory.
-History* load_history(const std::string& file) {
+// Whether there is something in the file that is not to be lost.
+bool holds_bytes(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+  return !error && bytes > 0;
+}
+
+// What the file holds, if it can be read. Null: no memory. `*lost`: it holds something that could
+// not be read, and that a new history would replace.
+History* load_history(const std::string& file, bool* lost) {
   History* const loaded = history_init();
   if (loaded == nullptr) return nullptr;
   HistEvent event;
   history(loaded, &event, H_SETSIZE, kHistoryLength);
   history(loaded, &event, H_SETUNIQUE, 1);
-  if (!file.empty()) history(loaded, &event, H_LOAD, file.c_str());
+  const bool read = file.empty() || history(loaded, &event, H_LOAD, file.c_str()) >= 0;
+  *lost = !read && holds_bytes(file);
   return loaded;
 }
 
@@ -157,7 +167,13 @@ class EditedLines : public LineSource {
 
 EditedLines::EditedLines(const std::string& history_file) : history_file_(history_file) {
   editor_ = el_init("outrider", stdin, stderr, stderr);
-  history_ = load_history(history_file_);
+  bool lost = false;
+  history_ = load_history(history_file_, &lost);
+  if (lost) {
+    print_warning("'" + history_file_ +
+                  "' is no history that can be read, so what is typed is not added to it");
+    history_file_.clear();
+  }
   if (!good()) return;
   el_set(editor_, EL_CLIENTDATA, this);
   el_set(editor_, EL_EDITOR, "emacs");
@@ -191,8 +207,13 @@ void EditedLines::save_history() {
   const Result<std::string> replaced = file_to_replace(history_file_);
   if (!replaced.ok()) return print_warning(replaced.status().message());
   const FileLock lock(*replaced + ".lock");
-  History* const all = load_history(history_file_);
+  bool lost = false;
+  History* const all = load_history(history_file_, &lost);
   if (all == nullptr) return;
+  if (lost) {
+    history_end(all);
+    return print_warning("'" + history_file_ + "' can no longer be read; it stays as it is");
+  }
   for (const std::string& message : entered_) enter(all, message);
   const std::string text = written(all);
   history_end(all);

@@ -34,7 +34,8 @@ class TableReader {
         if (value != "true" && value != "false") {
           refuse(entry, "'" + key + "' is " + value + ", but must be true or false");
         }
-        if (value == "true") words.push_back("--" + key);
+        // "false" is said as well: the server's own options may have set it.
+        words.push_back("--" + key + "=" + value);
       } else if (value.empty()) {
         words.insert(words.begin(), {"", "--" + key});
       } else {

@@ -23,6 +23,7 @@ TEST(ModelTables, TheirOptionsAreThoseOfTheCommandLineOverTheServersOwn) {
   defaults.draft_model = "default-draft.gguf";
   defaults.target.n_ctx = 2048;
   defaults.target.n_threads = 3;
+  defaults.target.isolate = true;
   const std::vector<ModelTable> tables = read_model_tables("c.toml", R"(
 ctx = 1
 [models.large]
@@ -36,6 +37,7 @@ suffix-store = ["a.store", "b.store"]
 [models."from the hub"]
 hf-repo = "user/repo:Q8_0"
 exact = "off"
+isolate = false
 [run]
 temp = 1
 )",
@@ -58,6 +60,7 @@ temp = 1
   EXPECT_EQ(tables[1].model.hf_repo, "user/repo:Q8_0");
   EXPECT_FALSE(tables[1].model.model);
   EXPECT_FALSE(has_draft(tables[1].model));
+  EXPECT_FALSE(target_options(tables[1].model).isolate) << "as its table says";
   EXPECT_EQ(tables[1].model.target.n_ctx, 2048);
   EXPECT_EQ(tables[1].model.target.exact, ExactMode::kOff);
 }

@@ -78,6 +78,41 @@ TEST(DraftFaults, OfADraftModelsCommitConcernItsTextAlone) {
   EXPECT_EQ(drafter.check_integrity(), "");
 }
 
+// As an exception leaves it, of a call for another text.
+TEST(DraftFaults, AModelThatHasLostItsTextsReadsThemAgain) {
+  const Capabilities caps = {.n_vocab = kFaultVocab,
+                             .n_ctx = 64,
+                             .n_batch = 24,
+                             .n_sequences = 3,
+                             .rollback = Rollback::kAny,
+                             .max_leaves = 4,
+                             .max_width = 16,
+                             .can_share = true};
+  for (const bool shared : {false, true}) {
+    FakeModel model(caps, testing::random_rows(kFaultVocab, 3, 2.0f));
+    DraftModelDrafter drafter(model, kFaultVocab, {});
+    for (const SeqId seq : {0, 1, 2}) ASSERT_TRUE(drafter.begin(seq, 0).ok());
+    TwoTexts two;
+    std::vector<DraftRequest> requests = two.requests();
+    ASSERT_TRUE(drafter.draft(requests).ok());
+    const TokenTree before = two.trees[1];
+    for (const SeqId seq : {0, 1}) drafter.rest(seq, two.texts[static_cast<std::size_t>(seq)]);
+    for (const SeqId seq : {0, 1}) ASSERT_TRUE(model.truncate(seq, 0).ok());
+    if (shared) {
+      ASSERT_TRUE(drafter.begin_like(2, 1, 2).ok());
+      EXPECT_EQ(model.length(2), 0) << "there is nothing to share";
+    }
+    requests = two.requests();
+    ASSERT_TRUE(drafter.draft(requests).ok());
+    for (const std::size_t i : {0U, 1U}) EXPECT_TRUE(requests[i].failure.ok());
+    ASSERT_EQ(two.trees[1].drafted(), before.drafted());
+    for (NodeId node = 1; node < before.size(); ++node) {
+      EXPECT_EQ(two.trees[1].token(node), before.token(node))
+          << "of the same text the same guesses";
+    }
+  }
+}
+
 TEST(DraftFaults, OfAHeadsStatesConcernTheirTextAlone) {
   FakeBlockModel model({.n_vocab = kFaultVocab,
                         .n_ctx = 64,

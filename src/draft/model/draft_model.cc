@@ -43,8 +43,17 @@ std::size_t DraftModelDrafter::seen_of(SeqId seq) const {
          static_cast<std::size_t>(model_.length(seq));
 }
 
+// A model that an exception left without its texts (LanguageModel, LostOnThrow of llama.cpp's)
+// holds nothing of those that were none of the call's, either: they are read again.
+void DraftModelDrafter::notice_loss(SeqId seq) {
+  if (seen_of(seq) == state_of(seq).n_seen) return;
+  (void)model_.truncate(seq, 0);
+  clear_state(seq);
+}
+
 // Of the old text's last draft only the prefix is worth keeping: the tree is a few tokens.
 Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
+  notice_loss(seq);
   SeqState& state = state_of(seq);
   Status status;
   if (kept > 0 && state.tentative) status = model_.commit(seq, {});
@@ -65,6 +74,7 @@ Status DraftModelDrafter::begin(SeqId seq, std::size_t kept) {
 
 Status DraftModelDrafter::begin_like(SeqId seq, SeqId from, std::size_t kept) {
   OUTRIDER_RETURN_IF_ERROR(begin(seq, 0));
+  notice_loss(from);
   SeqState& source = state_of(from);
   SeqState& state = state_of(seq);
   if (source.rows) {
@@ -84,6 +94,7 @@ Status DraftModelDrafter::begin_like(SeqId seq, SeqId from, std::size_t kept) {
 
 // Of what is tentative, only the decided tokens in front of the tree stay.
 Status DraftModelDrafter::keep_prefix(SeqId seq) {
+  notice_loss(seq);
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
   if (!state.tentative) return Status();
   const Status status = model_.commit(seq, {});
@@ -218,6 +229,7 @@ bool DraftModelDrafter::has_left_tree(const SeqState& state, std::span<const Tok
 
 // Keeps the path of the last draft's tree that the text took, and forgets the rest.
 Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
+  notice_loss(seq);
   SeqState& state = sequences_[static_cast<std::size_t>(seq)];
   if (!state.tentative) return Status();
   const std::vector<NodeId> path = path_of(state, text);

@@ -132,6 +132,7 @@ class DraftModelDrafter : public Drafter {
   std::size_t seen_of(SeqId seq) const;
   void clear_state(SeqId seq);
   void forget_tentative(SeqId seq);
+  void notice_loss(SeqId seq);
   Status keep_prefix(SeqId seq);
   static std::vector<NodeId> path_of(const SeqState& state, std::span<const Token> text);
   static bool has_left_tree(const SeqState& state, std::span<const Token> text);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "draft/ngram/ngram_limit.h"
+#include "store/atomic_file.h"
 #include "store/file_lock.h"
 #include "store/store_file.h"
 #include "store/store_writer.h"
@@ -168,7 +169,9 @@ Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& token
 
 Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
                      const std::string& path, std::uint64_t most_bytes) {
-  const FileLock lock(path + ".lock");  // where it cannot be had, nor can the file be written
+  // Of the file itself: others may have it by another name, through a link.
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string replaced, file_to_replace(path));
+  const FileLock lock(replaced + ".lock");  // where it cannot be had, nor can the file be written
   Result<NgramCache> cache = load_ngrams(path, tokenizer);
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status();

@@ -202,13 +202,16 @@ TEST_F(NgramFileTest, ASaveThatFailsLeavesTheOldFile) {
 TEST_F(NgramFileTest, ThoseThatAddATextAtOnceWaitForEachOther) {
   constexpr Token kWriters = 8;
   constexpr Token kTexts = 4;
+  // Half of them know the file by another name.
   const std::string file = path();
+  const std::string link = path("link");
+  std::filesystem::create_symlink(file, link);
   std::vector<std::thread> threads;
   for (Token i = 0; i < kWriters; ++i) {
-    threads.emplace_back([&file, i] {
+    threads.emplace_back([&name = i % 2 == 0 ? file : link, i] {
       for (Token k = 0; k < kTexts; ++k) {
         const std::vector<Token> text = {1, 2, 10 + i * kTexts + k};  // a follower of its own
-        EXPECT_TRUE(add_to_ngrams(text, kTokenizer, file, 1 << 20).ok());
+        EXPECT_TRUE(add_to_ngrams(text, kTokenizer, name, 1 << 20).ok());
       }
     });
   }

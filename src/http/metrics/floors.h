@@ -32,9 +32,14 @@ class Floors {
   std::optional<std::vector<CostPoint>> find(const std::string& model, Runtime& runtime);
 
  private:
+  struct Known {
+    std::string path;  // of the target: /rpc may put another one under the name
+    std::vector<CostPoint> floor;
+  };
+
   Measure measure_;
   std::mutex mutex_;  // guards known_, and lets one thread measure
-  std::map<std::string, std::vector<CostPoint>> known_;
+  std::map<std::string, Known> known_;
 };
 
 }  // namespace outrider::http

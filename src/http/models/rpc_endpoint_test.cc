@@ -137,6 +137,21 @@ TEST_F(RpcEndpointTest, WhatWasLoadedInAModelsPlaceIsOpenedAgain) {
   EXPECT_EQ(loader_.loads_of("target"), 0);
 }
 
+TEST_F(RpcEndpointTest, AnotherTargetsFloorIsMeasuredAnew) {
+  start("target");
+  server_->state().floors().measure_with([](const Target& target) {
+    return std::vector<CostPoint>{{.width = 1, .ms = target.info().path == "twin" ? 2.0 : 1.0}};
+  });
+  const auto floor = [this] {
+    const Json told = object(server_->answer({.method = "GET", .path = "/outrider/speculation"}));
+    return told["floor"].empty() ? 0.0 : told["floor"][0]["ms"].get<double>();
+  };
+  ASSERT_TRUE(rpc("tokenize", {{"text", "ab"}}).contains("result"));
+  EXPECT_EQ(floor(), 1.0);
+  ASSERT_TRUE(rpc("model.load", {{"role", "target"}, {"path", "twin"}}).contains("result"));
+  EXPECT_TRUE(eventually([&] { return floor() == 2.0; })) << floor();
+}
+
 TEST_F(RpcEndpointTest, AWrongLoadNamesItsFieldAndADraftIsLoadedForItsTarget) {
   start("target");
   const Json wrong = rpc("model.load", {{"role", "target"}, {"path", "twin"}, {"ctx", -1}});

@@ -221,6 +221,13 @@ Status LlamaModel::compact() {
   return status;
 }
 
+Status LlamaModel::compact_for(std::int32_t n) {
+  if (!ledger_.compaction_due(n)) return Status();
+  const Status status = compact();
+  const bool fits = n <= ledger_.empty();
+  return status.code() == StatusCode::kResourceExhausted && fits ? Status() : status;
+}
+
 std::string LlamaModel::check_integrity() const {
   const std::string ledger = ledger_.check_integrity();
   if (!ledger.empty()) return "ledger: " + ledger;

@@ -172,7 +172,7 @@ void LlamaModel::add_to_batch(const EvalItem& item, bool all_rows) {
 }
 
 Status LlamaModel::prepare_batch(std::span<const EvalItem> items, std::int32_t n_tokens) {
-  if (!any_open() && ledger_.compaction_due(n_tokens)) OUTRIDER_RETURN_IF_ERROR(compact());
+  if (!any_open()) OUTRIDER_RETURN_IF_ERROR(compact_for(n_tokens));
   if (n_tokens > ledger_.empty()) {
     return resource_exhausted("the cache has room for " + std::to_string(ledger_.empty()) +
                               " more tokens, and the evaluation holds " + std::to_string(n_tokens));

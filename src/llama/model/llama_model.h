@@ -141,6 +141,9 @@ class LlamaModel : public LanguageModel {
   // Errors: kResourceExhausted, with nothing changed; kInternal, and the sequences that could not
   // be put back then have length 0.
   Status compact();
+  // Where that is due before `n` more tokens. One that is only advisable, and finds no memory, is
+  // left for later: the tokens fit without it.
+  Status compact_for(std::int32_t n);
 
   // Copies cells of sequence 0 until `cells` are in use, which it then reads as well. Its length
   // stays; until it is emptied, and the copies go with it, it cannot be cut below that. No effect

@@ -37,7 +37,7 @@ Status LlamaModel::restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos l
                             " tokens does not fit the context of " +
                             std::to_string(capabilities_.n_ctx));
   }
-  if (ledger_.compaction_due(length)) OUTRIDER_RETURN_IF_ERROR(compact());
+  OUTRIDER_RETURN_IF_ERROR(compact_for(length));
   if (length > ledger_.empty()) {
     return resource_exhausted("the cache has room for " + std::to_string(ledger_.empty()) +
                               " more tokens, and the text has " + std::to_string(length));

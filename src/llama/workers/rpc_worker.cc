@@ -19,6 +19,7 @@
 #include "llama/base/backend.h"
 #include "llama/kernels/compute_threads.h"
 #include "llama/kernels/kernel_worker.h"
+#include "llama/workers/tensor_cache.h"
 
 namespace outrider::llama {
 namespace {
@@ -154,6 +155,7 @@ Status serve_worker(const WorkerOptions& options, const std::function<void()>& l
       return invalid_argument("cannot make the folder '" + options.cache_folder +
                               "': " + error.message());
     }
+    OUTRIDER_RETURN_IF_ERROR(remove_damaged_tensors(options.cache_folder).status());
   }
   std::vector<ggml_backend_dev_t> devices = devices_to_serve();
   const std::string endpoint = host + ":" + std::to_string(options.port);
