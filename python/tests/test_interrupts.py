@@ -76,7 +76,7 @@ def test_an_instance_whose_making_is_interrupted_is_destroyed() -> None:
     before = threads()
     for _ in everywhere(lambda: Instance(config).close()):
         gc.collect()
-        assert threads() == before
+        assert threads() <= before  # those of earlier tests may end meanwhile
 
 
 def test_close_returns_when_the_models_are_freed_whoever_frees_them(

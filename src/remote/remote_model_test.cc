@@ -259,6 +259,7 @@ TEST(RemoteModel, AHostOnWorkersThatIsAsSlowAsBeforeMayAnswerAfterItsStopPatienc
   const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
   host.fake().on_evaluate([] { std::this_thread::sleep_for(std::chrono::seconds(1)); });
   ASSERT_TRUE((*model)->evaluate({&item, 1}).ok()) << "from here on three seconds are allowed";
+  ASSERT_TRUE((*model)->commit(0, {}).ok());
   (*model)->set_stop_patience(std::chrono::milliseconds(5));
   FlaggedModel& fake = host.fake();
   fake.on_evaluate([&] {
@@ -287,6 +288,7 @@ TEST(RemoteModel, AHostWithoutWorkersThatDoesNotStopIsGivenUpHoweverLongItsCalls
   const EvalItem item{.seq = 0, .prefix = {}, .tree = &root};
   host.fake().on_evaluate([] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
   ASSERT_TRUE((*model)->evaluate({&item, 1}).ok());
+  ASSERT_TRUE((*model)->commit(0, {}).ok());
   (*model)->set_stop_patience(std::chrono::milliseconds(5));
   host.fake().on_evaluate([&] {
     flag.store(true);
