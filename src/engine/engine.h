@@ -155,6 +155,7 @@ class Engine {
   void shift(Sequence& sequence);
   void make_room();
   void forget(SeqId seq);
+  void forget_drafts();
   void retire(std::vector<Update>& updates);
   void rest(const Sequence& s, std::span<const Token> text);
   Completion complete(Sequence& sequence);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +22,34 @@ class DrafterShortOfMemory : public ScriptedDrafter {
   Status begin(SeqId seq, std::size_t kept) override {
     if (std::exchange(throws, false)) throw std::bad_alloc();
     return ScriptedDrafter::begin(seq, kept);
+  }
+  void end(SeqId seq) override {
+    told_to_end.insert(seq);
+    ScriptedDrafter::end(seq);
+  }
+
+  bool throws = false;
+  std::set<SeqId> told_to_end;
+};
+
+// A draft's, which is left as llama.cpp's is: without the texts of all sequences.
+class DraftShortOfMemory : public FakeModel {
+ public:
+  using FakeModel::FakeModel;
+  Status truncate(SeqId seq, Pos length) override {
+    if (!std::exchange(throws, false)) return FakeModel::truncate(seq, length);
+    for (SeqId any = 0; any < capabilities().n_sequences; ++any) {
+      (void)FakeModel::truncate(any, 0);
+    }
+    throw std::bad_alloc();
+  }
+
+  // Whether a sequence holds a first draft only, of which length() says nothing.
+  bool holds_first_draft() const {
+    for (SeqId seq = 0; seq < capabilities().n_sequences; ++seq) {
+      if (waits(seq) && length(seq) == 0) return true;
+    }
+    return false;
   }
 
   bool throws = false;
@@ -103,15 +132,50 @@ TEST(EngineAdd, WhatMemoryRanOutForLeavesNoOthersTextUnderAnIdleOnesName) {
   for (const bool of_target : {false, true}) {
     TwoIdleTexts world;
     (of_target ? world.target.throws : world.drafter.throws) = true;
+    world.drafter.told_to_end.clear();
     // It begins like the long text, and is given the short one's sequence.
     EXPECT_THROW((void)world.engine.add(request(long_prompt(2), 1.0f, 5, 10, 4)), std::bad_alloc);
     EXPECT_FALSE(world.target.throws || world.drafter.throws) << "there was nothing to fail";
+    EXPECT_EQ(world.drafter.told_to_end, (std::set<SeqId>{0, 1})) << "its model may be empty";
     ASSERT_EQ(world.engine.idle().entries().size(), 2U);
     for (const IdleTexts::Entry& entry : world.engine.idle().entries()) {
       EXPECT_NE(entry.text().size(), world.short_text.size() - 1) << "given up";
     }
     world.expect_sound();
   }
+}
+
+// However far the text that goes on is: its draft is read again, and it goes on as it would have.
+TEST(EngineAdd, ADraftThatLosesAllTextsGuessesForTheOthersAgain) {
+  bool first_draft_lost = false;
+  for (int n_steps = 1; n_steps <= 6; ++n_steps) {
+    DraftShortOfMemory draft(capabilities(), random_rows(kVocab, 6, 3.0f));
+    DraftModelDrafter drafter(draft, kVocab, {});
+    EngineOnFake on(6, {&drafter});
+    // Every other pass is interrupted, so that drafts are held from one step to the next.
+    on.target.on_evaluate([&on] { on.engine.cancel(999); });
+    const Result<RequestId> running = on.engine.add(request({1, 2, 3}, 1.0f, 5, 30, 4));
+    ASSERT_TRUE(running.ok());
+    for (int i = 0; i < n_steps; ++i) on.engine.step();
+    ASSERT_TRUE(on.engine.busy());
+    first_draft_lost = first_draft_lost || draft.holds_first_draft();
+    draft.throws = true;
+    EXPECT_THROW((void)on.engine.add(request({4, 5}, 1.0f, 7, 10, 4)), std::bad_alloc);
+    EXPECT_FALSE(draft.throws) << "there was nothing to fail";
+    EXPECT_EQ(drafter.check_integrity(), "");
+    const Result<RequestId> later = on.engine.add(request({4, 5}, 1.0f, 7, 10, 4));
+    ASSERT_TRUE(later.ok());
+    run_all(on.engine, &drafter);
+    const Result<Completion> got = on.engine.take(*running);
+    ASSERT_TRUE(got.ok());
+    EXPECT_EQ(got->tokens, reference(on.rows, {1, 2, 3}, 1.0f, 5, 30)) << n_steps << " steps";
+    EXPECT_TRUE(got->speculation.enabled) << got->speculation.reason;
+    EXPECT_GT(got->speculation.accepted, 0);
+    const Result<Completion> other = on.engine.take(*later);
+    ASSERT_TRUE(other.ok());
+    EXPECT_EQ(other->tokens, reference(on.rows, {4, 5}, 1.0f, 7, 10)) << n_steps << " steps";
+  }
+  EXPECT_TRUE(first_draft_lost) << "the case that lengths do not tell";
 }
 
 TEST(EngineAdd, ASamplerThatCannotBeginChangesNothing) {

@@ -2,6 +2,7 @@
 // when they are full.
 #include <algorithm>
 #include <cassert>
+#include <new>
 
 #include "base/random.h"
 #include "engine/engine.h"
@@ -44,8 +45,25 @@ void Engine::begin(Sequence& s, const IdleTexts::Choice& choice) {
     s.cached_tokens = static_cast<std::int64_t>(kept);
     begin_drafting(s, choice.from, kept);
   } catch (...) {
-    forget(choice.seq);
+    forget_drafts();
+    take_over(choice.seq, 0);
     throw;
+  }
+}
+
+// Drafters know of no text from now on, and read those that go on again. An exception may have left
+// the model of any of them without the texts of all sequences (LanguageModel), and its lengths do
+// not always tell: of a text whose first draft is still tentative nothing is committed yet.
+void Engine::forget_drafts() {
+  for (Drafter* drafter : drafters_) {
+    if (drafter == nullptr) continue;
+    for (SeqId seq = 0; seq < target_.capabilities().n_sequences; ++seq) {
+      try {
+        drafter->end(seq);
+      } catch (const std::bad_alloc&) {
+        drafter->end(seq);  // its model is empty now: that takes no memory
+      }
+    }
   }
 }
 
