@@ -32,6 +32,15 @@ void wait_until_asked(PtyProcess& chat) {
   chat.expect("> ");
 }
 
+void ask_once_and_end(PtyProcess& chat) {
+  wait_until_asked(chat);
+  chat.type("hello\r/stats\r");
+  chat.expect("answers       1");
+  chat.expect("> ");
+  chat.type("\x04");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+}
+
 TEST_P(CliChatTerminal, AQuestionIsAnsweredAndCtrlDEnds) {
   PtyProcess chat(call());
   wait_until_asked(chat);
@@ -324,12 +333,7 @@ TEST_P(CliChatTerminal, TheHistoryBecomesItsOwnersAloneALinkToItStaysOneAndTheLo
   std::filesystem::create_symlink(file, link);
   folder.write("history.4000000-0.part", "of a chat that was killed");
   PtyProcess chat(call({"--history", link}));
-  wait_until_asked(chat);
-  chat.type("hello\r/stats\r");
-  chat.expect("answers       1");
-  chat.expect("> ");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+  ask_once_and_end(chat);
   if (std::string(GetParam()) == "dumb") return;
   if (!tools::has_line_editor()) GTEST_SKIP() << "built without libedit";
   EXPECT_TRUE(std::filesystem::is_symlink(link));
@@ -348,12 +352,7 @@ TEST_P(CliChatTerminal, AFileThatIsNoHistoryStaysAsItIs) {
   const CliFolder folder;
   const std::string notes = folder.write("notes.txt", "my notes\n");
   PtyProcess chat(call({"--history", notes}));
-  wait_until_asked(chat);
-  chat.type("hello\r/stats\r");
-  chat.expect("answers       1");
-  chat.expect("> ");
-  chat.type("\x04");
-  EXPECT_EQ(chat.wait(), 0) << chat.screen();
+  ask_once_and_end(chat);
   EXPECT_EQ(read_file(notes), "my notes\n");
   if (std::string(GetParam()) == "dumb" || !tools::has_line_editor()) return;
   EXPECT_NE(chat.screen().find("no history that can be read"), std::string::npos) << chat.screen();

@@ -259,12 +259,16 @@ TEST(CliBadInput, PromptsThatCannotBeReadSayWhy) {
 
 TEST(CliBadInput, AResultTakesThePlaceOfNothingThatIsRead) {
   const CliFolder folder;
-  const std::string prompt = folder.write("p.txt", "words");
-  const CliResult result = run_cli(run_call({"-f", prompt, "-n", "1", "--result", prompt}));
-  EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_NE(result.err.find("--result is '" + prompt + "' itself"), std::string::npos)
-      << result.err;
-  EXPECT_EQ(read_file(prompt), "words");
+  const std::string file = folder.write("file", "{\"type\": \"string\"}");
+  for (const char* const option : {"-f", "--json-schema"}) {
+    std::vector<std::string> arguments = {option, file, "-n", "1", "--result", file};
+    if (std::string(option) != "-f") arguments.insert(arguments.end(), {"-p", "words"});
+    const CliResult result = run_cli(run_call(arguments));
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_NE(result.err.find("--result is '" + file + "' itself"), std::string::npos)
+        << result.err;
+    EXPECT_EQ(read_file(file), "{\"type\": \"string\"}");
+  }
 }
 
 TEST(CliBadInput, APromptLongerThanTheContextNamesBothNumbers) {

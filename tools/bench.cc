@@ -176,9 +176,9 @@ Status check_oracle(const DrafterPlan& drafters) {
 Result<int> BenchCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   if (report_) {
-    OutputFile output{.option = "--report", .path = *report_, .reads = model_files(model_)};
+    OutputFile output{
+        .option = "--report", .path = *report_, .reads = files_read(request_, model_)};
     output.reads.push_back(*prompts_file_);
-    for (const DrafterFile& file : request_.files) output.reads.push_back(file.path);
     OUTRIDER_RETURN_IF_ERROR(check_output_file(output));
   }
   OUTRIDER_ASSIGN_OR_RETURN(std::vector<FilePrompt> all,

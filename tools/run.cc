@@ -175,9 +175,9 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
 Result<int> RunCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   if (result_) {
-    OutputFile output{.option = "--result", .path = *result_, .reads = model_files(model_)};
+    OutputFile output{
+        .option = "--result", .path = *result_, .reads = files_read(request_, model_)};
     if (file_) output.reads.push_back(*file_);
-    for (const DrafterFile& file : request_.files) output.reads.push_back(file.path);
     OUTRIDER_RETURN_IF_ERROR(check_not_read(output));
     OUTRIDER_RETURN_IF_ERROR(check_write_file(*result_).with_context("--result"));
   }

@@ -23,6 +23,16 @@ long process_id() {
 #endif
 }
 
+bool FirstProcess::may() noexcept {
+  long first = 0;
+  return id_.compare_exchange_strong(first, process_id()) || first == process_id();
+}
+
+bool FirstProcess::is_another() const noexcept {
+  const long first = id_.load();
+  return first != 0 && first != process_id();
+}
+
 namespace {
 
 bool is_main_thread() {

@@ -1,6 +1,8 @@
 // What must be done before the process's statics are destroyed.
 #pragma once
 
+#include <atomic>
+
 namespace outrider {
 
 // Has `handler` run when the process ends by exit() or by the return of main(): before the
@@ -16,5 +18,18 @@ void at_process_end(void (*handler)());
 
 // Of this process: another one in a forked child. 0 where there is no fork.
 long process_id();
+
+// The process that may use what has threads: the first that asks. A child that is forked later has
+// none of these threads, so its calls would wait for ever. Any thread.
+class FirstProcess {
+ public:
+  // Whether this process is the first to ask, or has asked before.
+  bool may() noexcept;
+  // Whether another one has asked first: this one is its child.
+  bool is_another() const noexcept;
+
+ private:
+  std::atomic<long> id_{0};
+};
 
 }  // namespace outrider

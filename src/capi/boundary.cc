@@ -1,6 +1,5 @@
 #include "capi/boundary.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -36,13 +35,12 @@ constexpr const char* kForkedLate =
     "this process was forked from one that made an instance, whose threads are not here: fork "
     "before the first instance is made, or start a new process with spawn or exec";
 
-std::atomic<long> maker{0};  // the first process that makes an instance
+FirstProcess maker;  // of instances
 
 }  // namespace
 
 bool refuse_forked(char** error) noexcept {
-  long first = 0;
-  if (maker.compare_exchange_strong(first, process_id()) || first == process_id()) return false;
+  if (maker.may()) return false;
   leave_error(error, kForkedLate);
   return true;
 }

@@ -43,7 +43,7 @@ Status HostProcess::check(int channel, int memory) {
   return Status();
 }
 
-HostProcess::HostProcess(int channel, int memory) {
+HostProcess::HostProcess(int channel, int memory) : parent_id_(getppid()) {
   settle_signals();
   const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
   static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
@@ -66,12 +66,11 @@ void HostProcess::watch() {
   // A copy of the parent, forked without exec, has its end of the channel, too, and may live
   // longer.
   constexpr int kLookMs = 1'000;
-  const pid_t parent = getppid();
   while (true) {
     std::array<pollfd, 2> ends{{{.fd = parent_.get(), .events = 0, .revents = 0},
                                 {.fd = over_read_.get(), .events = 0, .revents = 0}}};
     const int n = poll(ends.data(), ends.size(), kLookMs);
-    if (getppid() != parent) std::_Exit(EXIT_FAILURE);
+    if (getppid() != parent_id_) std::_Exit(EXIT_FAILURE);
     if (n <= 0) continue;
     if (ends[1].revents != 0) return;
     if (ends[0].revents != 0) std::_Exit(EXIT_FAILURE);

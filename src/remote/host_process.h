@@ -2,6 +2,8 @@
 // (remote/serve_model.h), and nothing else.
 #pragma once
 
+#include <sys/types.h>
+
 #include <thread>
 
 #include "base/status.h"
@@ -32,6 +34,7 @@ class HostProcess {
  private:
   void watch();
 
+  const pid_t parent_id_;
   FileDescriptor parent_;
   FileDescriptor over_read_;
   FileDescriptor over_write_;

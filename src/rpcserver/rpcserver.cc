@@ -24,18 +24,7 @@ constexpr const char* kForked =
     R"(init, whose threads are not here: fork before the first init, or start a new process with )"
     R"(exec"})";
 
-std::atomic<long> user{0};  // the first process that calls init
-
-// In another one a call would wait for threads that are not there.
-bool is_forked() noexcept {
-  const long first = user.load();
-  return first != 0 && first != process_id();
-}
-
-bool may_init() noexcept {
-  long first = 0;
-  return user.compare_exchange_strong(first, process_id()) || first == process_id();
-}
+FirstProcess user;  // that calls init
 
 void end_session() noexcept;
 
@@ -60,7 +49,7 @@ void end_session() noexcept {
   }
 }
 
-// Before a session: one that has loaded nothing yet is ended at exit too. Only after may_init(): a
+// Before a session: one that has loaded nothing yet is ended at exit too. Only after user.may(): a
 // forked child must neither take these locks nor run end_session() at its exit.
 Status prepare() {
   OUTRIDER_RETURN_IF_ERROR(llama::check_processor());
@@ -95,7 +84,7 @@ const char* no_memory() noexcept {
 template <typename... Text>
 const char* answer(std::string (Server::*question)(Text...), Text... asked) noexcept {
   fill_reserve();
-  if (is_forked()) {
+  if (user.is_another()) {
     const char* const told = strdup(kForked);
     return told == nullptr ? no_memory() : told;
   }
@@ -115,7 +104,7 @@ namespace rpc = outrider::rpcserver;
 extern "C" {
 
 int init(const char* cmd) {
-  if (!rpc::may_init()) return 1;
+  if (!rpc::user.may()) return 1;
   try {
     rpc::Server& server = rpc::process().server;
     const outrider::Status prepared = rpc::prepare();
@@ -126,7 +115,7 @@ int init(const char* cmd) {
 }
 
 void init_async(const char* cmd, bool init_draft_model) {
-  if (!rpc::may_init()) return;
+  if (!rpc::user.may()) return;
   try {
     rpc::Server& server = rpc::process().server;
     const outrider::Status prepared = rpc::prepare();
@@ -157,7 +146,7 @@ const char* async_completion_cancel(const char* req_json) {
 }
 
 void deinit() {
-  if (!rpc::is_forked()) rpc::end_session();
+  if (!rpc::user.is_another()) rpc::end_session();
 }
 
 void rpc_free(const char* text) { std::free(const_cast<char*>(text)); }

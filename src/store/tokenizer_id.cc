@@ -12,9 +12,8 @@ std::string describe(const TokenizerId& id) {
 }
 
 void TokenizerHash::add(std::string_view piece) {
-  const std::uint32_t size = static_cast<std::uint32_t>(piece.size());
-  for (int shift = 0; shift < 32; shift += 8) add_byte(static_cast<unsigned char>(size >> shift));
-  for (const char c : piece) add_byte(static_cast<unsigned char>(c));
+  hash_.add(static_cast<std::uint32_t>(piece.size()));
+  hash_.add(piece);
   ++n_;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/fnv.h"
+
 namespace outrider {
 
 struct TokenizerId {
@@ -21,17 +23,15 @@ struct TokenizerId {
 // "49152 tokens, hash 0123456789abcdef", for messages.
 std::string describe(const TokenizerId& id);
 
-// FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923) over each piece's length and bytes, in order: moved,
+// FNV-1a over each piece's length and bytes, in order: moved,
 // merged and split pieces change it.
 class TokenizerHash {
  public:
   void add(std::string_view piece);
-  TokenizerId id() const { return {.hash = hash_, .n_vocab = n_}; }
+  TokenizerId id() const { return {.hash = hash_.value(), .n_vocab = n_}; }
 
  private:
-  void add_byte(unsigned char byte) { hash_ = (hash_ ^ byte) * 0x100000001B3u; }
-
-  std::uint64_t hash_ = 0xCBF29CE484222325u;
+  Fnv1a hash_;
   std::int32_t n_ = 0;
 };
 

@@ -158,6 +158,15 @@ Status read_constraint(RequestArguments& a) {
   return Status();
 }
 
+std::vector<std::string> files_read(const RequestArguments& a, const ModelArguments& model) {
+  std::vector<std::string> files = model_files(model);
+  for (const DrafterFile& file : a.files) files.push_back(file.path);
+  for (const auto& file : {a.grammar_file, a.schema_file}) {
+    if (file) files.push_back(*file);
+  }
+  return files;
+}
+
 DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& model,
                             const Target* target) {
   const CompletionRequest& r = a.request;

@@ -51,6 +51,10 @@ std::string no_template_warning(const Target& target);
 // what is no grammar or schema that can be used. Errors: a file cannot be read.
 Status read_constraint(RequestArguments& arguments);
 
+// The files that a command reads for such requests, which it must not replace: the models', the
+// drafters' and the constraint's.
+std::vector<std::string> files_read(const RequestArguments& arguments, const ModelArguments& model);
+
 // Who may be asked, as far as that is known after check_request(), for what needs them
 // (tools/options/needs.h). Not given: speculation was switched off.
 std::optional<DrafterPlan> asked_drafters(const RequestArguments& arguments,

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/escaped_bytes.h"
 #include "base/utf8.h"
 #include "http/completion/conversation_body.h"
 #include "http/openai/openai_body.h"
@@ -25,12 +26,8 @@ std::size_t characters(std::string_view text) {
 // otherwise, so they are as OpenAI has them: "bytes:\xf0\x9f".
 std::string key_of(const std::string& text) {
   if (!first_invalid_utf8(text)) return text;
-  static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string key = "bytes:";
-  for (const char c : text) {
-    const unsigned byte = static_cast<unsigned char>(c);
-    key += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 15U]};
-  }
+  for (const char c : text) append_escaped(key, static_cast<unsigned char>(c));
   return key;
 }
 

@@ -3,6 +3,7 @@
 #include <exception>
 #include <string_view>
 
+#include "base/fnv.h"
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/files/gguf_header.h"
@@ -18,21 +19,20 @@ std::string text_of(const gguf_context* gguf, const char* key) {
   return gguf_get_val_str(gguf, id);
 }
 
-// FNV-1a, with each token's length, so that no two lists run together.
+// With each token's length, so that no two lists run together.
 std::uint64_t tokens_hash(const gguf_context* gguf) {
   const std::int64_t id = gguf_find_key(gguf, kTokens);
   if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_ARRAY ||
       gguf_get_arr_type(gguf, id) != GGUF_TYPE_STRING) {
     return 0;
   }
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  const auto add = [&hash](std::uint64_t byte) { hash = (hash ^ byte) * 0x100000001B3u; };
+  Fnv1a hash;
   for (std::size_t i = 0; i < gguf_get_arr_n(gguf, id); ++i) {
     const std::string_view token = gguf_get_arr_str(gguf, id, i);
-    add(token.size());
-    for (const char c : token) add(static_cast<unsigned char>(c));
+    hash.add(static_cast<std::uint32_t>(token.size()));
+    hash.add(token);
   }
-  return hash == 0 ? 1 : hash;
+  return hash.value() == 0 ? 1 : hash.value();
 }
 
 std::uint64_t parameters_of(const gguf_context* gguf) {

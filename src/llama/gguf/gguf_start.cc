@@ -3,12 +3,13 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <system_error>
+
+#include "base/escaped_bytes.h"
 
 namespace outrider::gguf {
 namespace {
@@ -22,9 +23,7 @@ std::string printable(std::string_view bytes) {
     if (std::isprint(byte) && byte != '"' && byte != '\\') {
       text += c;
     } else {
-      std::array<char, 8> hex{};
-      std::snprintf(hex.data(), hex.size(), "\\x%02x", static_cast<unsigned>(byte));
-      text += hex.data();
+      append_escaped(text, byte);
     }
   }
   return text;

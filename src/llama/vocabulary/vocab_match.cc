@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
+#include "base/escaped_bytes.h"
 #include "llama/base/handles.h"
 
 namespace outrider::llama {
@@ -64,9 +64,7 @@ std::string quoted(std::string_view text) {
       result += '\\';
       result += c;
     } else if (byte < 0x20 || byte == 0x7F) {
-      std::array<char, 8> hex{};
-      std::snprintf(hex.data(), hex.size(), "\\x%02x", static_cast<unsigned>(byte));
-      result += hex.data();
+      append_escaped(result, byte);
     } else {
       result += c;
     }

@@ -1,13 +1,15 @@
 #include "llama/workers/tensor_cache.h"
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "base/fnv.h"
 
 namespace outrider::llama {
 namespace {
@@ -16,21 +18,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-// As ggml names the file: FNV-1a of 64 bits over all bytes. Nothing: it cannot be read.
+// As ggml names the file: by all its bytes. Nothing: it cannot be read.
 std::optional<std::string> name_by_hash(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::vector<char> piece(kPiece);
-  std::uint64_t hash = 0xcbf29ce484222325U;
+  Fnv1a hash;
   while (in) {
     in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    for (std::streamsize i = 0; i < in.gcount(); ++i) {
-      hash ^= static_cast<unsigned char>(piece[static_cast<std::size_t>(i)]);
-      hash *= 0x100000001b3U;
-    }
+    hash.add(std::string_view(piece.data(), static_cast<std::size_t>(in.gcount())));
   }
   if (!in.eof()) return std::nullopt;
   char name[17];
-  std::snprintf(name, sizeof name, "%016" PRIx64, hash);
+  std::snprintf(name, sizeof name, "%016" PRIx64, hash.value());
   return name;
 }
 
@@ -45,7 +44,8 @@ Result<std::int64_t> remove_damaged_tensors(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!is_hash(name) || !at->is_regular_file(error)) continue;
+    std::error_code unknown;  // a link to nothing is no tensor
+    if (!is_hash(name) || !at->is_regular_file(unknown)) continue;
     const std::optional<std::string> hash = name_by_hash(at->path());
     if (!hash) return invalid_argument("cannot read the tensor '" + at->path().string() + "'");
     if (*hash == name) continue;
