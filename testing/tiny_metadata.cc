@@ -99,7 +99,8 @@ void set_tiny_vocabulary(gguf_context* metadata, const TinyVocabulary& vocabular
     types.push_back(static_cast<std::int32_t>(token.type));
   }
   gguf_set_val_str(metadata, "tokenizer.ggml.model", bpe ? "gpt2" : "llama");
-  gguf_set_val_str(metadata, "tokenizer.ggml.pre", bpe ? "gpt-2" : "default");
+  gguf_set_val_str(metadata, "tokenizer.ggml.pre",
+                   bpe ? vocabulary.options.splits.c_str() : "default");
   gguf_set_arr_str(metadata, "tokenizer.ggml.tokens", texts.data(), texts.size());
   gguf_set_arr_data(metadata, "tokenizer.ggml.scores", GGUF_TYPE_FLOAT32, scores.data(),
                     scores.size());

@@ -50,6 +50,7 @@ std::vector<std::string> pieces_of(std::string_view text, std::size_t n);
 
 struct TinyVocabularyOptions {
   TinyTokenizer tokenizer = TinyTokenizer::kSpm;
+  std::string splits = "gpt-2";  // how texts are split first (tokenizer.ggml.pre), with kBpe
   std::vector<std::string> pieces = default_tiny_pieces();  // bytes; no NUL, not empty, no repeats
   int n_padding = 0;          // unused tokens "[PAD0]".. at the end, never generated
   bool chat_template = true;  // ChatML, or:

@@ -216,6 +216,17 @@ TEST(CliServe, ModelsOfAConfigFileThatIsAPipeAreServed) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
+TEST(CliServe, ThePortOfAServiceOfKubernetesIsNoPort) {
+  const CliModels& models = cli_models();
+  CliCall call = models.folder.call({"serve", "-m", models.target, "--config", "/dev/stdin"});
+  call.input = "ctx = 2048\nport = 0\n";
+  call.environment["OUTRIDER_PORT"] = "tcp://10.0.0.1:80";
+  const CliResult result = served_until("ready", SIGTERM, call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("OUTRIDER_PORT is that of a service"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find(":8080"), std::string::npos) << result.err;
+}
+
 TEST(CliServe, WithoutALogSighupEndsItInOrderAsSigtermDoes) {
   const CliResult result = served_until("ready", SIGHUP);
   EXPECT_EQ(result.signal, 0) << result.err;

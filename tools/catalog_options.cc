@@ -1,5 +1,6 @@
 #include "tools/catalog_options.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -15,19 +16,23 @@
 namespace outrider::tools {
 namespace {
 
-// "/x/model-00001-of-00002.gguf" -> "model"
-std::string name_of(const std::string& path) {
-  std::string name = std::filesystem::path(path).stem().string();
-  const std::size_t split = name.rfind("-00001-of-");
-  if (split != std::string::npos) name.resize(split);
-  return name;
-}
-
 CatalogEntry entry_of(std::string name, const ModelArguments& model) {
   CatalogEntry entry{.name = std::move(name), .target = target_options(model)};
   if (model.draft_model) entry.draft = draft_options(model);
-  if (model.hf_repo && *model.hf_repo != entry.name) entry.aliases.push_back(*model.hf_repo);
   return entry;
+}
+
+// The place in the hub is a name of the first model that comes from there, unless it is one of
+// another.
+void add_hub_names(CatalogModels& models, const std::vector<std::optional<std::string>>& repos) {
+  std::set<std::string> names;
+  for (const CatalogEntry& entry : models.entries) {
+    names.insert(entry.name);
+    names.insert(entry.aliases.begin(), entry.aliases.end());
+  }
+  for (std::size_t i = 0; i < repos.size(); ++i) {
+    if (repos[i] && names.insert(*repos[i]).second) add_alias(models.entries[i], *repos[i]);
+  }
 }
 
 void offer_draft(CatalogModels& models) {
@@ -63,6 +68,12 @@ void add_catalog_options(CLI::App& app, CatalogArguments& a) {
                     "were used longest ago are closed. 0: what the machine has free");
 }
 
+void add_alias(CatalogEntry& entry, const std::string& alias) {
+  const bool has =
+      std::find(entry.aliases.begin(), entry.aliases.end(), alias) != entry.aliases.end();
+  if (alias != entry.name && !has) entry.aliases.push_back(alias);
+}
+
 void read_config_models(const CLI::App& app, const ModelArguments& defaults, CatalogArguments& a) {
   const CLI::Option* const config =
       app.get_parent() == nullptr ? nullptr : app.get_parent()->get_config_ptr();
@@ -80,23 +91,28 @@ std::vector<std::string> options_of_tables(const CatalogArguments& a) {
 }
 
 Result<CatalogModels> catalog_models(const ModelArguments& own,
-                                     const std::vector<DrafterFile>& files, CatalogArguments& a) {
+                                     const std::vector<DrafterFile>& files, CatalogArguments& a,
+                                     Terminal& terminal) {
   CatalogModels models;
   std::set<std::string> names;
+  std::vector<std::optional<std::string>> repos;  // [entries] where they come from
   if (own.model) {
-    models.entries.push_back(entry_of(name_of(*own.model), own));
+    models.entries.push_back(entry_of(model_name(*own.model), own));
     models.entries.back().files = files;
+    repos.push_back(own.hf_repo);
     offer_draft(models);
   }
   for (ModelTable& table : a.tables) {
     OUTRIDER_RETURN_IF_ERROR(
-        download_models(table.model).with_context("[models." + table.name + "]"));
+        download_models(table.model, terminal).with_context("[models." + table.name + "]"));
     note_missing_files(table, models.notes);
     models.entries.push_back(entry_of(table.name, table.model));
     models.entries.back().files = table.files;
-    for (std::string& alias : table.aliases) models.entries.back().aliases.push_back(alias);
+    for (const std::string& alias : table.aliases) add_alias(models.entries.back(), alias);
+    repos.push_back(table.model.hf_repo);
     offer_draft(models);
   }
+  add_hub_names(models, repos);
   for (const CatalogEntry& entry : models.entries) {
     names.insert(entry.name);
     names.insert(entry.aliases.begin(), entry.aliases.end());

@@ -12,6 +12,7 @@
 #include "catalog/catalog.h"
 #include "tools/options/model_options.h"
 #include "tools/options/model_tables.h"
+#include "tools/terminal.h"
 
 namespace outrider::tools {
 
@@ -47,10 +48,13 @@ struct CatalogModels {
 // offered_draft. A name that the folder shares with another entry is left out with a note.
 // Downloads what tables have in the hub. Errors: the folder's; kInvalidArgument where there is no
 // model at all, with how to give one; a download's, kCancelled on Ctrl-C.
-// REQUIRES: fetch_models(own) has passed; no SignalWatch lives
+// REQUIRES: fetch_models(own) has passed
 Result<CatalogModels> catalog_models(const ModelArguments& own,
                                      const std::vector<DrafterFile>& files,
-                                     CatalogArguments& arguments);
+                                     CatalogArguments& arguments, Terminal& terminal);
+
+// One that the entry has already is none.
+void add_alias(CatalogEntry& entry, const std::string& alias);
 
 // max_models, memory_bytes and free_memory; the rest is the caller's.
 CatalogOptions catalog_options(const CatalogArguments& arguments);

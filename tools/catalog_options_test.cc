@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/fake_loader.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -19,6 +20,7 @@ class CatalogOptionsTest : public ::testing::Test {
   }
 
   testing::TempDir dir_;
+  Terminal terminal_;
 };
 
 TEST_F(CatalogOptionsTest, TheOwnModelComesFirstThenTablesThenTheFolder) {
@@ -32,7 +34,7 @@ TEST_F(CatalogOptionsTest, TheOwnModelComesFirstThenTablesThenTheFolder) {
                         "[models.pair]\nmodel = \"" + *own.model + "\"\ndraft-model = \"" + small +
                             "\"\naliases = [\"gpt\"]\n",
                         own);
-  const Result<CatalogModels> models = catalog_models(own, {}, arguments);
+  const Result<CatalogModels> models = catalog_models(own, {}, arguments, terminal_);
   ASSERT_TRUE(models.ok()) << models.status().message();
   ASSERT_EQ(models->entries.size(), 3U);
   EXPECT_EQ(models->entries[0].name, "large");
@@ -61,7 +63,7 @@ TEST_F(CatalogOptionsTest, AFileOfATableThatIsMissingIsToldAtTheStart) {
                                            "\"\ndraft-model = \"/no/draft.gguf\"\n"
                                            "[models.two]\nmodel = \"/no/target.gguf\"\n",
                                        {});
-  const Result<CatalogModels> models = catalog_models({}, {}, arguments);
+  const Result<CatalogModels> models = catalog_models({}, {}, arguments, terminal_);
   ASSERT_TRUE(models.ok()) << models.status().message();
   EXPECT_EQ(models->entries.size(), 2U);
   ASSERT_EQ(models->notes.size(), 2U);
@@ -69,6 +71,30 @@ TEST_F(CatalogOptionsTest, AFileOfATableThatIsMissingIsToldAtTheStart) {
             std::string::npos);
   EXPECT_NE(models->notes[1].find("[models.two]: there is no file '/no/target.gguf'"),
             std::string::npos);
+}
+
+TEST_F(CatalogOptionsTest, NamesThatAreSaidTwiceAndFilesWithNoUsableNameAreServed) {
+  ModelArguments own;
+  own.model = write("own.gguf", 1);
+  const std::string longest(200, 'x');
+  write(longest + ".gguf", 1);
+  CatalogArguments arguments{.model_dir = dir_.path()};
+  arguments.tables = read_model_tables("c.toml",
+                                       "[models.one]\nmodel = \"" + *own.model +
+                                           "\"\naliases = [\"one\", \"uno\", \"uno\"]\n"
+                                           "[models.two]\nmodel = \"" +
+                                           *own.model + "\"\n",
+                                       {});
+  Result<CatalogModels> models = catalog_models(own, {}, arguments, terminal_);
+  ASSERT_TRUE(models.ok()) << models.status().message();
+  for (const char* alias : {"own", "mine", "mine"}) add_alias(models->entries[0], alias);
+  EXPECT_EQ(models->entries[0].aliases, std::vector<std::string>{"mine"});
+  EXPECT_EQ(models->entries[1].aliases, std::vector<std::string>{"uno"});
+  EXPECT_EQ(models->entries.back().name, longest.substr(0, 128));
+  testing::FakeLoader loader;
+  CatalogOptions options = catalog_options(arguments);
+  const auto made = Catalog::create(std::move(models->entries), std::move(options), loader);
+  EXPECT_TRUE(made.ok()) << made.status().message();
 }
 
 TEST_F(CatalogOptionsTest, WhatTablesHaveIsThereForOptionsThatNeedIt) {
@@ -83,13 +109,14 @@ TEST_F(CatalogOptionsTest, WhatTablesHaveIsThereForOptionsThatNeedIt) {
 
 TEST_F(CatalogOptionsTest, WithoutAnyModelItSaysHowToGiveOne) {
   CatalogArguments none;
-  const Status status = catalog_models({}, {}, none).status();
+  const Status status = catalog_models({}, {}, none, terminal_).status();
   EXPECT_NE(status.message().find("-hf USER/REPO"), std::string::npos) << status.message();
   CatalogArguments empty{.model_dir = dir_.path()};
-  EXPECT_NE(catalog_models({}, {}, empty).status().message().find("there is no model in"),
-            std::string::npos);
+  EXPECT_NE(
+      catalog_models({}, {}, empty, terminal_).status().message().find("there is no model in"),
+      std::string::npos);
   CatalogArguments nowhere{.model_dir = dir_.file("no")};
-  EXPECT_EQ(catalog_models({}, {}, nowhere).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(catalog_models({}, {}, nowhere, terminal_).status().code(), StatusCode::kNotFound);
 }
 
 }  // namespace

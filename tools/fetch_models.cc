@@ -10,7 +10,6 @@
 #include "llama/files/gguf_header.h"
 #include "tools/options/model_folder.h"
 #include "tools/report.h"
-#include "tools/terminal.h"
 
 namespace outrider::tools {
 namespace {
@@ -64,9 +63,8 @@ void offer_draft(const ModelArguments& a) {
   if (draft) print_hint(draft_offer(*a.model, *draft));
 }
 
-Status download_models(ModelArguments& a) {
+Status download_models(ModelArguments& a, Terminal& terminal) {
   if (!a.hf_repo && !a.hf_repo_draft) return Status();
-  Terminal terminal;
   OUTRIDER_RETURN_IF_ERROR(fetch_both(a, terminal));
   return terminal.signals.raised() ? cancelled("stopped by a signal") : Status();
 }

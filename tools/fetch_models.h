@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "tools/options/model_options.h"
+#include "tools/terminal.h"
 
 namespace outrider::tools {
 
@@ -17,7 +18,8 @@ int fetch_models(ModelArguments& arguments);
 // (tools/options/model_folder.h), with the option to type. It is never taken unasked.
 void offer_draft(const ModelArguments& arguments);
 
-// The same as fetch_models() for those who report themselves: the failure as it is.
-Status download_models(ModelArguments& arguments);
+// The same for those who have a Terminal and report themselves: the failure as it is, kCancelled
+// where a signal came. The draft is not named.
+Status download_models(ModelArguments& arguments, Terminal& terminal);
 
 }  // namespace outrider::tools

@@ -153,7 +153,7 @@ Result<int> ReplayCommand::run() {
   plan_.n_vocab = vocabulary->size();
   OUTRIDER_RETURN_IF_ERROR(open_files(tokenizer_id(*vocabulary)));
   OUTRIDER_ASSIGN_OR_RETURN(const lab::ReplayTexts corpus,
-                            lab::read_replay_texts(*corpus_, *vocabulary));
+                            lab::read_replay_texts(*corpus_, *vocabulary, terminal.watcher()));
   for (const std::string& note : corpus.notes) print_warning(note);
   if (plan_.chunk > 0 && !corpus.plain) {
     return invalid_argument("--chunk cuts a plain text into pieces, but '" + *corpus_ +

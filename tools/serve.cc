@@ -21,6 +21,7 @@
 #include "tools/catalog_options.h"
 #include "tools/command.h"
 #include "tools/model_news.h"
+#include "tools/options/config.h"
 #include "tools/options/field_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/options.h"
@@ -107,7 +108,7 @@ class ServeCommand : public Command {
 
  private:
   // The catalog, with what is to be said of its models told.
-  Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader);
+  Result<std::unique_ptr<Catalog>> make_catalog(ModelLoader& loader, Terminal& terminal);
   // Until the default model is open, with its draft and its files, or cannot be; tells how far it
   // is. Requests are answered meanwhile, plainly while a draft is coming. Ok when a signal came
   // first, or it was unloaded or found no room. An error also where its draft or a file cannot be
@@ -152,14 +153,15 @@ void ServeCommand::check() {
   require_ok(http::check_exposure(server_));
 }
 
-Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader) {
-  OUTRIDER_ASSIGN_OR_RETURN(CatalogModels models, catalog_models(model_, request_.files, catalog_));
+Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader,
+                                                            Terminal& terminal) {
+  OUTRIDER_ASSIGN_OR_RETURN(CatalogModels models,
+                            catalog_models(model_, request_.files, catalog_, terminal));
   for (const std::string& note : models.notes) print_note(note);
   for (CatalogEntry& entry : models.entries) {
     entry.target.widest = opened_width(request_.request);
   }
-  std::vector<std::string>& names = models.entries.front().aliases;
-  names.insert(names.end(), aliases_.begin(), aliases_.end());
+  for (const std::string& alias : aliases_) add_alias(models.entries.front(), alias);
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
   options.runtime.not_kept = print_not_kept;
@@ -251,15 +253,21 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
 Result<int> ServeCommand::run() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   server_.defaults = request_.request;
+  if (is_service_link("--port")) {
+    print_note("OUTRIDER_PORT is that of a service of Kubernetes, and no --port; ignored");
+  }
   // With a log SIGHUP does not end it as SIGTERM does, but means that the log was moved away.
   const std::vector<int> hangup(server_.access_log.empty() ? 0 : 1, SIGHUP);
   Terminal terminal({}, hangup);  // first: the catalog's threads must not take the signals
   LlamaLoader loader;
-  OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog, make_catalog(loader));
+  const Result<std::unique_ptr<Catalog>> made = make_catalog(loader, terminal);
+  if (terminal.signals.raised()) return kDone;  // what a signal ended did not fail
+  if (!made.ok()) return made.status();
+  Catalog& catalog = **made;
   // Whoever serves one model means it, however clients call it. One that is alone in a folder or
   // in a table may get company.
-  server_.any_model_name = model_.model && catalog->status().size() == 1;
-  OUTRIDER_RETURN_IF_ERROR(serve(*catalog, terminal));
+  server_.any_model_name = model_.model && catalog.status().size() == 1;
+  OUTRIDER_RETURN_IF_ERROR(serve(catalog, terminal));
   return kDone;
 }
 

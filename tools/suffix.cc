@@ -121,6 +121,7 @@ Result<int> SuffixCommand::run() {
   Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const SuffixStoreBuilder builder,
                             action_ == "build" ? build(terminal) : merge_suffix_stores(files_));
+  if (terminal.signals.raised()) return cancelled("interrupted");
   OUTRIDER_RETURN_IF_ERROR(builder.write(*store_));
   return print({{"store", *store_}, {"texts", builder.n_texts()}, {"tokens", builder.n_tokens()}},
                "'" + *store_ + "': " + std::to_string(builder.n_texts()) + " texts, " +

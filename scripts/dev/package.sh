@@ -83,6 +83,8 @@ package_npm() {
     npm pkg delete devDependencies
     npm pkg set 'os[]=linux' "cpu[]=$cpu"
     quietly "$out/npm.log" npm pack --pack-destination "$out"
+    # npm names it by the version alone, and a release has one for each processor.
+    for package in "$out"/outrider-*.tgz; do mv "$package" "${package%.tgz}-linux-$cpu.tgz"; done
   ) || die "npm could not make the package (see above)"
   rm -r "$stage"
 }

@@ -6,11 +6,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "catalog/catalog.h"
 #include "testing/eventually.h"
 #include "testing/runtime_fixture.h"
 #include "testing/step_gate.h"
+#include "testing/suffix_file.h"
+#include "testing/tiny_dir.h"
 
 namespace outrider {
 namespace {
@@ -22,16 +25,25 @@ class CatalogReopen : public ::testing::Test {
  protected:
   CatalogReopen() { loader_.add_usual_files(); }
 
-  void make(const std::string& first, const std::string& second, std::int32_t max_models = 0) {
+  void make(const std::string& first, const std::string& second, std::int32_t max_models = 0,
+            std::vector<DrafterFile> files = {}) {
     CatalogOptions options{.max_models = max_models, .retry_ms = 1000};
     options.now = [this] {
       ++looks_;
       return now_ms_.load();
     };
-    catalog_ = std::move(Catalog::create({{.name = first, .target = model(first)},
-                                          {.name = second, .target = model(second)}},
-                                         std::move(options), loader_)
-                             .value());
+    catalog_ = std::move(
+        Catalog::create({{.name = first, .target = model(first), .files = std::move(files)},
+                         {.name = second, .target = model(second)}},
+                        std::move(options), loader_)
+            .value());
+  }
+
+  // A store of the suffix drafter.
+  std::string store(const std::string& name) const {
+    const testing::FakeVocabulary vocabulary(testing::kVocab, kNoToken);
+    testing::write_suffix_store(dir_.file(name), tokenizer_id(vocabulary), {{1, 2, 3, 4}});
+    return dir_.file(name);
   }
 
   CatalogStatus status(const std::string& name = "") const { return *catalog_->status_of(name); }
@@ -53,6 +65,7 @@ class CatalogReopen : public ::testing::Test {
     EXPECT_TRUE(eventually([&] { return looks_.load() > before + 1; }));
   }
 
+  testing::TempDir dir_;
   testing::FakeLoader loader_;
   std::atomic<double> now_ms_{0.0};
   std::atomic<int> looks_{0};
@@ -86,6 +99,29 @@ TEST_F(CatalogReopen, ADefaultModelThatWasLostIsOpenedAgainWithoutARequest) {
   EXPECT_EQ(status().n_lost, 1U);
   EXPECT_EQ(loader_.loads(), 2);
   EXPECT_EQ(catalog_->check_integrity(), "");
+}
+
+TEST_F(CatalogReopen, ATargetThatWasLostComesBackWithTheFilesThatItHad) {
+  const DrafterFile first{"suffix", store("a")};
+  const DrafterFile second{"suffix", store("b")};
+  make("target", "other", 0, {first});
+  const auto files = [&] {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    EXPECT_TRUE(lease->wait_loaded(-1));
+    std::vector<std::string> paths;
+    for (const DrafterStatus& drafter : lease->status().drafters) {
+      for (const DrafterFileStatus& file : drafter.files) paths.push_back(file.file.path);
+    }
+    return paths;
+  };
+  EXPECT_EQ(files(), std::vector<std::string>{first.path});
+  {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    ASSERT_TRUE(lease->detach(first).ok());
+    ASSERT_TRUE(lease->attach(second).ok());
+  }
+  lose("target");
+  EXPECT_EQ(files(), std::vector<std::string>{second.path});
 }
 
 TEST_F(CatalogReopen, ADefaultModelThatCannotBeOpenedIsTriedAgainAfterTwiceAsLongEachTime) {

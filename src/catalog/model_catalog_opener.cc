@@ -260,7 +260,8 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
     const Lock lock(mutex_);
     runtime = model.runtime;
   }
-  if (runtime == nullptr) {
+  const bool is_new = runtime == nullptr;
+  if (is_new) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options_.runtime, loader_);
     if (!made.ok()) return made.status();
     runtime = std::move(*made);
@@ -274,7 +275,8 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
     OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, *model.target,
                                            has_draft ? std::nullopt : model.entry.draft));
   }
-  for (const DrafterFile& file : model.entry.files) {
+  // A runtime whose target was lost keeps its files, which a client may have changed.
+  for (const DrafterFile& file : is_new ? model.entry.files : std::vector<DrafterFile>()) {
     OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
   }
   return runtime;

@@ -89,10 +89,11 @@ Asking plan_asking(Step& step, std::size_t index, std::span<Sequence* const> ask
                                .tree = &*s->proposed,
                                .name_space = s->request.name_space});
     if (c.guide) {
-      // One that was refused lately would count all passes of the others as its own.
-      const bool keeps_time = !has_timekeeper && step.drafters[index]->limit_reason(s->seq).empty();
-      has_timekeeper = has_timekeeper || keeps_time;
-      c.guide->begin(asking.passes.get(), keeps_time);
+      // One that was refused lately, and will be again, would count all passes of the others as its
+      // own, and its text as read in them.
+      const bool takes_part = step.drafters[index]->limit_reason(s->seq).empty();
+      c.guide->begin(asking.passes.get(), takes_part, takes_part && !has_timekeeper);
+      has_timekeeper = has_timekeeper || takes_part;
     } else {
       ++asking.passes->others;
     }

@@ -195,6 +195,42 @@ TEST(LongPrompts, BesideATextAShortOneGetsEveryOtherPiece) {
   run_all(world.engine);
 }
 
+// What a context shift leaves is read again beside the others like any long prompt.
+TEST(LongPrompts, AContextShiftCostsTextsThatGoOnAFifthOfTheirSpeedToo) {
+  for (const PlanMachine& machine : plan_machines()) {
+    double now_ms = 0.0;
+    Capabilities c = capabilities(2, 2048);
+    c.n_batch = 512;
+    FakeModel target(c, random_rows(kVocab, 5, 3.0f));
+    target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+    FakeVocabulary vocabulary(kVocab);
+    Engine engine(target, vocabulary, {},
+                  {.prompt_chunk = 128, .prompt_share = 0.2, .now_ms = [&] { return now_ms; }});
+    Request full = request(std::vector<Token>(2040, 2), 1.0f, 5, 20, 1);
+    full.shift_keep = 1748;  // of 2,048 tokens 150 are dropped and 150 read again
+    const RequestId shifted = *engine.add(std::move(full));
+    for (bool begun = false; !begun;) {
+      for (const Update& update : engine.step()) begun = begun || !update.pieces.empty();
+    }
+    const RequestId other = *engine.add(request({1}, 1.0f, 6, 2000, 1));
+    const double start_ms = now_ms;
+    double plain_ms = 0.0;  // of as many steps, without what is read in them
+    Result<Completion> got = engine.take(shifted);
+    for (int steps = 0; !got.ok(); ++steps, got = engine.take(shifted)) {
+      ASSERT_LT(steps, 1900) << machine.name << ": the rest is never read";
+      engine.step();
+      plain_ms += machine.ms(2);
+      EXPECT_EQ(engine.check_integrity(), "");
+    }
+    EXPECT_EQ(got->shifts, 1);
+    const double took_ms = now_ms - start_ms;
+    EXPECT_LE(took_ms - plain_ms, 0.2 * took_ms + PromptShare::kBurstMs + machine.ms(32))
+        << machine.name;
+    engine.cancel(other);
+    run_all(engine);
+  }
+}
+
 // Who waits for the beginning of a long prompt waits for that beginning only, though another long
 // one is before it.
 TEST(LongPrompts, WhatIsWaitedForIsReadBeforeTheRest) {

@@ -82,7 +82,7 @@ void evaluate_one(Step& step) {
 std::int32_t width_without_prompts(const Step& step) {
   std::int32_t width = 0;
   for (const Part& part : step.parts) {
-    if (part.item < 0 || !part.ready || !part.sequence->answered) return 0;
+    if (part.item < 0 || !part.ready || part.as_prompt) return 0;
     width += part.n_tokens();
   }
   return width;
@@ -92,11 +92,8 @@ void count_tokens(Step& step) {
   for (Part& part : step.parts) {
     if (step.interrupted) part.item = -1;
     if (part.item < 0) continue;
-    if (part.sequence->answered) {
-      step.n_text += part.n_tokens();
-      continue;
-    }
-    step.n_prompt += part.n_tokens();
+    (part.as_prompt ? step.n_prompt : step.n_text) += part.n_tokens();
+    if (part.sequence->answered) continue;
     part.sequence->timings.prompt_tokens_evaluated +=
         static_cast<std::int64_t>(part.prefix.size()) + (part.ready ? 1 : 0);  // the root
   }

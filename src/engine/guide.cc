@@ -96,10 +96,13 @@ bool StepGuide::begin_exploration() {
   return exploration_ms_.has_value();
 }
 
-void StepGuide::begin(SharedPasses* passes, bool timekeeper) {
+void StepGuide::begin(SharedPasses* passes, bool takes_part, bool timekeeper) {
   shared_ = passes;
-  ++shared_->requests;
-  shared_->unread += unread_;
+  passing_ = counted_ = takes_part;
+  if (takes_part) {
+    ++shared_->requests;
+    shared_->unread += unread_;
+  }
   timekeeper_ = timekeeper;
   draft_.restart();
   pass_.restart();
@@ -132,10 +135,23 @@ void StepGuide::note_pass() {
 
 bool StepGuide::another_pass(float tip_chance, std::int32_t tip_depth) {
   note_pass();
+  if (!counted_) ++shared_->requests;
+  counted_ = true;
   passing_ = pays(tip_chance, tip_depth, shared_->requests);
-  if (!passing_) --shared_->requests;
+  if (!passing_) leave();
   pass_.restart();
   return passing_;
+}
+
+void StepGuide::ended() {
+  note_pass();
+  leave();
+}
+
+void StepGuide::leave() {
+  passing_ = false;
+  if (counted_) --shared_->requests;
+  counted_ = false;
 }
 
 void StepGuide::finish(double ms, std::int32_t sharing, bool could) {

@@ -35,11 +35,13 @@ class StepGuide : public DraftGuide {
   bool begin_exploration();
 
   // Drafting begins. `passes` must outlive this. Of the guides that share them one, the
-  // `timekeeper`, notes how long they take.
-  void begin(SharedPasses* passes, bool timekeeper);
+  // `timekeeper`, notes how long they take. `takes_part`: as far as is known, the drafter can guess
+  // for this one; else neither its text nor its request counts until it asks for another pass.
+  void begin(SharedPasses* passes, bool takes_part, bool timekeeper);
 
   float chance(std::int32_t depth, float confidence) const override;
   bool another_pass(float tip_chance, std::int32_t tip_depth) override;
+  void ended() override;
 
   // The drafter is done; it took `ms` for all `sharing` requests. `could`: it could guess for this
   // one (its context is not full, nothing failed).
@@ -51,6 +53,7 @@ class StepGuide : public DraftGuide {
   bool holds_up_first_token() const;
   bool pays(float tip_chance, std::int32_t tip_depth, std::int32_t sharing);
   void note_pass();
+  void leave();
   void update_chances();
 
   Step& step_;
@@ -62,6 +65,7 @@ class StepGuide : public DraftGuide {
   std::vector<float> covered_;  // [depth] chance that another drafter's guess is right there
   std::int32_t passes_ = 0;
   bool passing_ = true;                   // a pass is under way
+  bool counted_ = true;                   // in shared_->requests
   std::optional<double> exploration_ms_;  // that it may take; nullopt: it is asked since it pays
   Stopwatch draft_;                       // since the drafter was asked
   Stopwatch pass_;                        // since the pass began

@@ -15,7 +15,8 @@ Part part_of(Sequence& s, Pos seen, std::int64_t n_tokens) {
   return {.sequence = &s,
           .seen = seen,
           .prefix = unseen.first(static_cast<std::size_t>(ready ? n_tokens - 1 : n_tokens)),
-          .ready = ready};
+          .ready = ready,
+          .as_prompt = s.is_prompt(seen)};
 }
 
 std::int64_t missing_of(const Sequence& s, Pos seen) {
@@ -48,7 +49,7 @@ std::vector<Part> choose_parts(const LanguageModel& target,
     if (s->over() || s->awaited) continue;
     const Pos seen = target.length(s->seq);
     if (s->unseen(seen).size() > 1) {
-      (s->answered ? again : prompts).push_back(s.get());
+      (s->is_prompt(seen) ? prompts : again).push_back(s.get());
     } else if (room > 0 && !s->only_reads()) {
       parts.push_back(part_of(*s, seen, 1));
       --room;

@@ -85,6 +85,13 @@ struct Sequence {
   std::span<const Token> unseen(Pos length) const {
     return std::span<const Token>(text).subspan(static_cast<std::size_t>(length));
   }
+  // The rest behind the `length` tokens that the target holds is read as a prompt is: one, or a
+  // text of which a context shift or a cancelled pass left little. What a target that cannot drop a
+  // part of its state reads again in a step is less.
+  bool is_prompt(Pos length) const {
+    constexpr std::size_t kAtOnce = 32;
+    return !answered || unseen(length).size() > kAtOnce;
+  }
   // Its prompt is to be read and kept, and nothing to be said. The last token of a prompt is never
   // read for that: whoever begins alike reads it again with the first step (engine/idle_texts.h).
   bool only_reads() const { return request.max_tokens == 0; }

@@ -38,6 +38,7 @@ struct Part {
   Pos seen = 0;                   // tokens that the target held before the step
   std::span<const Token> prefix;  // of the text, before the root or the chunk's end
   bool ready = false;             // the root is within reach: the part has a tree and gives tokens
+  bool as_prompt = false;         // it got what texts that go on leave to prompts
   std::ptrdiff_t item = -1;       // index in the target's batch; -1: not evaluated
   std::optional<Walk> walk;
 
@@ -65,7 +66,7 @@ struct Step {
   std::vector<double> drafter_ms;  // [drafters], what each took
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;
-  std::int32_t n_prompt = 0;  // of the evaluated tokens: of texts that have not begun
+  std::int32_t n_prompt = 0;  // of the evaluated tokens: of texts that are read as prompts
   std::int32_t n_text = 0;    // and of those that go on
   // The tokens that took evaluate_ms: those of the batch as it was planned, without prompts; 0: it
   // was another one.

@@ -65,8 +65,8 @@ std::string take_messages(const Json& messages, std::vector<ChatMessage>& list) 
   return "";
 }
 
-Result<std::vector<std::string>> read_corpus(const std::string& path) {
-  Result<std::string> contents = read_all(path);
+Result<std::vector<std::string>> read_corpus(const std::string& path, const Watcher& watcher) {
+  Result<std::string> contents = read_all(path, watcher);
   if (!contents.ok()) return contents.status();
   std::vector<std::string> texts;
   if (!std::string_view(path).ends_with(".jsonl")) {
@@ -87,7 +87,7 @@ Status for_each_text(const std::vector<std::string>& paths, const Vocabulary& vo
   const bool special = form == CorpusForm::kAsLlama;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     watcher.update(title, static_cast<double>(i) / static_cast<double>(paths.size()));
-    const Result<std::vector<std::string>> corpus = read_corpus(paths[i]);
+    const Result<std::vector<std::string>> corpus = read_corpus(paths[i], watcher);
     if (!corpus.ok()) return corpus.status();
     for (std::string text : *corpus) {
       if (watcher.interrupted()) return cancelled("interrupted");

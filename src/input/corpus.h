@@ -15,8 +15,8 @@ namespace outrider {
 // The texts of a file: of one whose name ends in ".jsonl", for each line its `prompt`, its `turns`
 // joined by newlines, or the contents of its `messages`, whoever wrote them, joined by newlines; of
 // any other file (or "-", standard input) its whole contents. All are valid UTF-8.
-// Errors name file, line and field.
-Result<std::vector<std::string>> read_corpus(const std::string& path);
+// Errors name file, line and field; those of read_all(), which the watcher may end.
+Result<std::vector<std::string>> read_corpus(const std::string& path, const Watcher& watcher = {});
 
 // How texts become tokens.
 enum class CorpusForm {

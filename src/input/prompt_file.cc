@@ -1,6 +1,7 @@
 #include "input/prompt_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ namespace outrider {
 namespace {
 
 using json::Json;
+
+constexpr int kLookMs = 50;  // at a watcher's flag
 
 std::string shown(const std::string& path) {
   return path == "-" ? "standard input" : "'" + path + "'";
@@ -74,14 +77,22 @@ std::string take_prompt(const Json& line, FilePrompt& prompt) {
 
 }  // namespace
 
-Result<std::string> read_all(const std::string& path) {
+Result<std::string> read_all(const std::string& path, const Watcher& watcher) {
   const bool standard_input = path == "-";
   const int descriptor = standard_input ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return read_error(path, errno);
   std::string text;
   std::array<char, 65536> block;
   int error = 0;
+  bool ended = false;
   for (;;) {
+    if (watcher.interrupt != nullptr) {
+      pollfd next{.fd = descriptor, .events = POLLIN, .revents = 0};
+      const int n_ready = poll(&next, 1, kLookMs);
+      ended = watcher.interrupted();
+      if (ended) break;
+      if (n_ready == 0) continue;
+    }
     const ssize_t n = read(descriptor, block.data(), block.size());
     if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
     if (n == 0) break;
@@ -91,6 +102,7 @@ Result<std::string> read_all(const std::string& path) {
     }
   }
   if (!standard_input) close(descriptor);
+  if (ended) return cancelled("interrupted");
   if (error != 0) return read_error(path, error);
   return text;
 }

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/watcher.h"
 #include "model/vocabulary.h"
 
 namespace outrider {
 
 // All bytes of a file, or of standard input for "-". Errors name the file: kNotFound;
-// kInvalidArgument for a folder; kInternal when reading fails.
-Result<std::string> read_all(const std::string& path);
+// kInvalidArgument for a folder; kInternal when reading fails; kCancelled when `watcher` ends it,
+// also while it waits for what a pipe or a terminal will say.
+Result<std::string> read_all(const std::string& path, const Watcher& watcher = {});
 
 // Replaces the contents of `path`. Errors name the file and the reason.
 Status write_file(const std::string& path, std::string_view contents);

@@ -80,7 +80,7 @@ std::vector<FilePrompt> prompts_of(const std::vector<std::string>& texts, std::s
 Result<DraftSample> write_sample(const Harness& harness, const SampleOptions& options) {
   DraftSample sample;
   for (const std::string& file : options.files) {
-    Result<std::vector<std::string>> texts = read_corpus(file);
+    Result<std::vector<std::string>> texts = read_corpus(file, harness.watcher);
     if (!texts.ok()) return texts.status();
     sample.texts.insert(sample.texts.end(), texts->begin(), texts->end());
   }

@@ -95,7 +95,7 @@ class Walker {
                          .tree = &tree};
     OUTRIDER_RETURN_IF_ERROR(draft_one(drafter_, request));
     const std::string limit = drafter_.limit_reason(kSeq);
-    if (!limit.empty()) return resource_exhausted(limit);
+    if (!limit.empty()) return unsupported(limit);  // of this candidate, and no reason to end all
     n_right_ = right_guesses(tree, rest);
     const bool is_first = decided == n_prompt_ + 1;  // it reads the prompt
     if (!is_first) note_times(guide.finish(), processor_ms() - before);

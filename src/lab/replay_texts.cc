@@ -99,8 +99,9 @@ class TextReader {
 
 }  // namespace
 
-Result<ReplayTexts> read_replay_texts(const std::string& path, const Vocabulary& vocabulary) {
-  Result<std::string> text = read_all(path);
+Result<ReplayTexts> read_replay_texts(const std::string& path, const Vocabulary& vocabulary,
+                                      const Watcher& watcher) {
+  Result<std::string> text = read_all(path, watcher);
   if (!text.ok()) return text.status();
   const std::string name = path == "-" ? "standard input" : "'" + path + "'";
   ReplayTexts corpus;

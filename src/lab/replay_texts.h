@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/watcher.h"
 #include "model/vocabulary.h"
 
 namespace outrider::lab {
@@ -27,7 +28,8 @@ struct ReplayTexts {
 // made by the model's chat template), `turns` (texts, joined by newlines), `prompt` or `text`.
 // Anything else is one text, less one newline at its end. Special tokens may be spelled out, and
 // what the vocabulary puts in front of a text comes in front, as in llama.cpp's tools.
-// Errors name file, line and field; a corpus without tokens is an error.
-Result<ReplayTexts> read_replay_texts(const std::string& path, const Vocabulary& vocabulary);
+// Errors name file, line and field; a corpus without tokens is an error; those of read_all().
+Result<ReplayTexts> read_replay_texts(const std::string& path, const Vocabulary& vocabulary,
+                                      const Watcher& watcher = {});
 
 }  // namespace outrider::lab

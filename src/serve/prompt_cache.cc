@@ -224,6 +224,8 @@ Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& dr
           prompt.draft.tokens.resize(n_drafted);
         }
       }
+      if (bytes_of_prompt(prompt) > most_bytes_) prompt.draft = {};
+      if (bytes_of_prompt(prompt) > most_bytes_) continue;
       const Status written = write_prompt(path, prompt);
       if (result.ok()) result = written;
     } catch (const std::bad_alloc&) {
@@ -237,9 +239,14 @@ Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& dr
 void PromptCache::keep_to_limit() {
   std::uint64_t bytes = 0;
   for (const Found& found : files_in(folder_)) {
-    bytes += found.bytes;
     std::error_code error;
-    if (bytes > most_bytes_) fs::remove(found.path, error);
+    if (bytes + found.bytes <= most_bytes_) {
+      bytes += found.bytes;
+    } else {
+      fs::remove(found.path, error);
+      // One that is larger than the limit by itself is no reason to lose those before it.
+      if (found.bytes <= most_bytes_) bytes = most_bytes_;
+    }
   }
 }
 

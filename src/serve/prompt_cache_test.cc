@@ -1,5 +1,4 @@
-// What is kept over restarts: whole or not at all, for the very model that read it, and no more of
-// it than was allowed.
+// What is kept over restarts: whole or not at all, for the very model that read it.
 #include "serve/prompt_cache.h"
 
 #include <gtest/gtest.h>
@@ -7,90 +6,16 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
+#include "serve/prompt_cache_test.h"
 #include "serve/saved_prompt.h"
 #include "store/atomic_file.h"
-#include "testing/fake_engine.h"
 #include "testing/tiny_dir.h"
 
 namespace outrider {
 namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
-
-namespace fs = std::filesystem;
-
-constexpr std::uint64_t kMuch = 1 << 20;
-const EngineOptions kReuse = {.prompt_chunk = 8, .reuse_prefix = true};
-
-std::vector<fs::path> files_in(const std::string& folder) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    files.push_back(entry.path());
-  }
-  return files;
-}
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void put_contents(const fs::path& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
-
-// A prompt of 35 tokens that begins with `first`.
-std::vector<Token> prompt_of(Token first) {
-  std::vector<Token> prompt(35, 3);
-  prompt[0] = first;
-  return prompt;
-}
-
-// A runtime's station, as far as the cache goes: models, an engine, a cache, until it ends.
-class Life {
- public:
-  explicit Life(const std::string& folder, const std::string& identity = "this one",
-                std::uint64_t most_bytes = kMuch, const std::string& draft_identity = "its draft")
-      : draft_identity_(draft_identity), cache_(folder, most_bytes, identity) {
-    cache_.restore(engine_);
-    if (!draft_identity_.empty()) attach(draft_identity_);
-  }
-
-  // The draft is told of what was put back only now, as one that was loaded later.
-  void attach(const std::string& draft_identity) {
-    draft_identity_ = draft_identity;
-    cache_.restore(engine_, drafter_, draft_identity_);
-  }
-
-  Completion run(const std::vector<Token>& prompt) {
-    const Result<RequestId> id = engine_.add(request(prompt, 1.0f, 5, 10, 4));
-    EXPECT_TRUE(id.ok());
-    run_all(engine_, &drafter_);
-    const Completion got = *engine_.take(*id);
-    EXPECT_EQ(got.tokens, reference(rows_, prompt, 1.0f, 5, 10));
-    return got;
-  }
-  Status save() { return cache_.save(engine_, &drafter_, draft_identity_); }
-  void end() { EXPECT_TRUE(save().ok()); }
-
-  const std::vector<std::string>& notes() const { return cache_.notes(); }
-  void drop_used() { cache_.drop_used(engine_); }
-  std::size_t waiting_bytes() const { return cache_.waiting_bytes(); }
-  std::int64_t draft_tokens() const { return draft_.tokens_evaluated(); }
-  const Engine& engine() const { return engine_; }
-
- private:
-  RowFunction rows_ = random_rows(kVocab, 1, 3.0f);
-  FakeModel target_ = FakeModel(capabilities(), rows_);
-  FakeModel draft_ = FakeModel(capabilities(), noisy_rows(rows_, 2, 0.5f));
-  DraftModelDrafter drafter_ = DraftModelDrafter(draft_, kVocab, {});
-  const FakeVocabulary vocabulary_ = FakeVocabulary(kVocab);
-  Engine engine_ = Engine(target_, vocabulary_, {&drafter_}, kReuse);
-  std::string draft_identity_;
-  PromptCache cache_;
-};
 
 TEST(PromptCache, WhatWasReadBeforeARestartIsNotReadAgain) {
   const TempDir dir;
@@ -214,13 +139,6 @@ TEST(PromptCache, WhatWaitsForADraftIsForTheSameDraftOnly) {
   EXPECT_EQ(life.draft_tokens(), fresh_draft);
 }
 
-// Reads a prompt and leaves it in the folder.
-void leave_prompt(const std::string& folder, Token first, const std::string& identity) {
-  Life life(folder, identity);
-  life.run(prompt_of(first));
-  life.end();
-}
-
 TEST(PromptCache, FilesOfOthersAreToldByTheirNamesAndNotRead) {
   const TempDir dir;
   leave_prompt(dir.path(), 1, "this one");
@@ -329,38 +247,6 @@ TEST(PromptCache, NothingOfADamagedFileReachesAModel) {
   EXPECT_EQ(load_saved_prompt(path.string(), whole.size() - 1).status().code(),
             StatusCode::kInvalidArgument);
   EXPECT_TRUE(load_saved_prompt(path.string(), whole.size()).ok());
-}
-
-TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
-  const TempDir dir;
-  {
-    Life life(dir.path());
-    for (const Token first : {1, 2}) life.run(prompt_of(first));
-    life.end();
-  }
-  std::uint64_t bytes = 0;
-  for (const fs::path& path : files_in(dir.path())) {
-    bytes += fs::file_size(path);
-    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
-  }
-  put_contents(dir.file("of somebody else.txt"), "stays");
-  {
-    Life life(dir.path(), "this one", bytes);
-    life.run(prompt_of(9));
-    life.end();
-  }
-  std::uint64_t left = 0;
-  bool has_new = false;
-  for (const fs::path& path : files_in(dir.path())) {
-    if (path.extension() != ".prompt") continue;
-    left += fs::file_size(path);
-    const Result<SavedPrompt> prompt = load_saved_prompt(path.string(), kMuch);
-    ASSERT_TRUE(prompt.ok());
-    has_new = has_new || prompt->target.tokens[0] == 9;
-  }
-  EXPECT_LE(left, bytes);
-  EXPECT_TRUE(has_new);
-  EXPECT_TRUE(fs::exists(dir.file("of somebody else.txt")));
 }
 
 TEST(PromptCache, TheTextsUsedLastComeBackInTheirOrder) {

@@ -116,6 +116,15 @@ Result<std::uint64_t> size_of(std::ifstream& file, const std::string& path,
 
 }  // namespace
 
+std::uint64_t bytes_of_prompt(const SavedPrompt& prompt) {
+  std::uint64_t bytes = kHeaderBytes;
+  for (const SavedState* state : {&prompt.target, &prompt.draft}) {
+    bytes += state->identity.size() + state->tokens.size() * sizeof(Token) + state->bytes.size() +
+             3 * sizeof(std::uint64_t);
+  }
+  return bytes;
+}
+
 Status write_prompt(const std::string& path, const SavedPrompt& prompt) {
   const Pieces rest(prompt);
   PrivateFileOps ops;  // it holds a text

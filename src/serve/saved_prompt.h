@@ -34,6 +34,9 @@ struct SavedPrompt {
   SavedState draft;  // of a beginning of the target's tokens
 };
 
+// Of the file that write_prompt() makes.
+std::uint64_t bytes_of_prompt(const SavedPrompt& prompt);
+
 // Errors: AtomicFile's (store/atomic_file.h).
 Status write_prompt(const std::string& path, const SavedPrompt& prompt);
 

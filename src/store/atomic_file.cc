@@ -76,12 +76,17 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, FileOps& ops) {
   remove_left_parts_of(*target);
   std::string part;
   int file = -1;
+  constexpr int kTries = 100;  // others remove what is not locked yet, but not again and again
+  int tries = 0;
   for (bool held = false; !held;) {
+    if (++tries > kTries) {
+      return internal_error("cannot save '" + path + "': no file beside it stays there");
+    }
     part = new_part_name(*target);
     file = ops.create(part);
     if (file < 0 && errno == EEXIST) continue;  // of a killed process of the same number
     if (file < 0) return save_error(path, "cannot create a file beside it", errno);
-    held = hold_part(file);
+    held = hold_part(file, part);
     if (!held) (void)ops.close(file);
   }
   struct stat old;

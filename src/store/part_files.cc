@@ -29,16 +29,19 @@ std::string_view file_of_part(std::string_view name) {
 
 // A file that somebody else removed before the lock was ours has no name any more: what has its
 // name now may be a new one. With the lock, nobody else removes it.
-bool has_name(int file) {
+// (Not by the number of its names, which some file systems do not tell.)
+bool has_name(int file, const char* path) {
   struct stat info;
-  return ::fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink > 0;
+  struct stat named;
+  return ::fstat(file, &info) == 0 && S_ISREG(info.st_mode) && ::lstat(path, &named) == 0 &&
+         named.st_dev == info.st_dev && named.st_ino == info.st_ino;
 }
 
 void remove_if_left(const char* path) {
   // For writing, since NFS locks nothing else.
   const int file = ::open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
-  if (::flock(file, LOCK_EX | LOCK_NB) == 0 && has_name(file)) (void)::unlink(path);
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0 && has_name(file, path)) (void)::unlink(path);
   (void)::close(file);
 }
 
@@ -50,9 +53,9 @@ std::string new_part_name(const std::string& path) {
          std::string(kExtension);
 }
 
-bool hold_part(int file) {
+bool hold_part(int file, const std::string& path) {
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
-  return has_name(file);
+  return has_name(file, path.c_str());
 }
 
 void remove_left_parts(const std::string& folder, const std::function<bool(std::string_view)>& of) {

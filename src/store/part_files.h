@@ -21,7 +21,8 @@ std::string new_part_name(const std::string& path);
 
 // Says that the part file, open and just made, is being written: until its last descriptor, copies
 // made by dup among them, is closed. False: somebody took it for one that was left, and removes it.
-bool hold_part(int file);
+// `path`: its name.
+bool hold_part(int file, const std::string& path);
 
 // Removes the part files in the folder that nobody writes, of those files whose names (without the
 // folder) `of` accepts. What cannot be removed stays, without a word: it harms nobody.

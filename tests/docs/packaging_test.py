@@ -46,5 +46,18 @@ def test_the_image_has_the_libraries_that_the_command_links():
     assert needed <= depends_of(installed) | ALWAYS_THERE, "packaging/Dockerfile lacks some"
 
 
+def test_the_image_runs_as_a_user_that_is_told_by_its_number():
+    dockerfile = (ROOT / "packaging/Dockerfile").read_text()
+    user = re.search(r"^USER (\d+)$", dockerfile, re.MULTILINE)
+    assert user, "Kubernetes refuses a name with runAsNonRoot"
+    assert f"--uid {user.group(1)} " in dockerfile
+
+
+def test_the_unit_waits_for_the_network():
+    unit = (ROOT / "packaging/outrider.service").read_text().splitlines()
+    for line in ("Wants=network-online.target", "After=network-online.target"):
+        assert line in unit
+
+
 def test_nothing_that_was_built_gets_into_the_image():
     assert "build" in (ROOT / ".dockerignore").read_text().splitlines()

@@ -133,6 +133,8 @@ class SettingsTest(PageCase):
         self.assertIn("No JSON", self.text("#setting-more-problem"))
         self.page.fill("#setting-more", '{"stream": false}')
         self.assertIn("“stream” is the page's own", self.text("#setting-more-problem"))
+        self.page.fill("#setting-more", '{"n": 2}')
+        self.assertIn("“n” is the page's own", self.text("#setting-more-problem"))
         self.send("hello")
         self.page.wait_for_selector(".toast:has-text('Not sent')")
         self.assertEqual(self.bodies, [])

@@ -12,6 +12,8 @@ class KeyTest(PageCase):
         self.page.wait_for_selector("#key-dialog[open]")
         self.give_key("wrong")
         self.page.wait_for_selector("text=It did not accept the last one.")
+        self.give_key("secret\u200b")  # no header could carry it
+        self.page.wait_for_selector("#key-text:has-text('a character that no key has')")
         self.give_key("secret")
         self.page.wait_for_selector("#model-state.ready")
         self.ask("hello")

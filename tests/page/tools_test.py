@@ -22,7 +22,10 @@ class ToolsTest(PageCase):
         self.assertEqual(answer.locator(".call h3").inner_text(), "Calls get_weather")
         self.assertEqual(json.loads(answer.locator(".call pre").inner_text()),
                          {"city": "Paris", "days": 3})
-        answer.get_by_label("Result of get_weather").fill('{"sky": "<b>blue</b>"}')
+        result = answer.get_by_label("Result of get_weather")
+        result.fill('{"sky": "<b>blue</b>"}')
+        self.page.click("#colours")
+        self.assertEqual(result.input_value(), '{"sky": "<b>blue</b>"}', "it is not drawn anew")
         answer.get_by_text("Send the result").click()
         self.ended(1)
         call = {"id": "call_1", "type": "function",

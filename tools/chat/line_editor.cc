@@ -102,6 +102,8 @@ std::string written(History* entries) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   HistEvent event;
   if (!file || history(entries, &event, H_SAVE_FP, file.get()) < 0) return "";
+  // libedit does not look, and rewind() would forget it.
+  if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0) return "";
   std::rewind(file.get());
   std::string text;
   std::array<char, 4096> chunk;

@@ -156,7 +156,7 @@ class LayeredConfig : public CLI::Config {
 
 void add_environment(CLI::App& app) {
   for (const std::string& name : option_names(app)) {
-    app.get_option(name)->envname(environment_name(name));
+    if (!is_service_link(name)) app.get_option(name)->envname(environment_name(name));
   }
 }
 
@@ -224,6 +224,11 @@ void forget_what_is_replaced(const CLI::App& command, const std::vector<std::str
 }
 
 }  // namespace
+
+bool is_service_link(const std::string& option) {
+  const char* const value = std::getenv(environment_name(option).c_str());
+  return value != nullptr && std::string_view(value).starts_with("tcp://");
+}
 
 void add_layers(CLI::App& root) {
   root.set_config("--config", "", "read options from this TOML file (see below)",

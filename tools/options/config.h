@@ -26,6 +26,11 @@ inline constexpr const char* kLayersHelp =
 // all options are declared. `root` must outlive the parsing.
 void add_layers(CLI::App& root);
 
+// Whether the environment variable of "--port" is not meant as one: in all containers beside a
+// service that is named outrider Kubernetes sets OUTRIDER_PORT to "tcp://10.0.0.1:80". It counts as
+// not set.
+bool is_service_link(const std::string& option);
+
 // What stood in the file of --config, as it was read; empty where there was none. A file is read
 // once, as it may be a pipe (`--config <(...)`). REQUIRES: add_layers(root), and it has been parsed
 std::string config_text(const CLI::App& root);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
 #include "llama/files/gguf_family.h"
 #include "llama/files/gguf_header.h"
 
@@ -44,9 +45,25 @@ bool is_candidate(const fs::directory_entry& entry) {
          !is_part(path.filename().string()) && split_name(path.stem().string()).second == 1;
 }
 
-std::string model_name(const fs::path& path) { return split_name(path.stem().string()).first; }
+// Such as a catalog takes (catalog/catalog.h).
+std::string usable_name(const std::string& given) {
+  constexpr std::size_t kMostBytes = 128;
+  std::string name = with_replacements(given);
+  for (char& c : name) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '_';
+  }
+  if (name.size() > kMostBytes) {
+    name.resize(kMostBytes);
+    name.resize(complete_utf8_prefix(name));
+  }
+  return name;
+}
 
 }  // namespace
+
+std::string model_name(const std::string& path) {
+  return usable_name(split_name(fs::path(path).stem().string()).first);
+}
 
 Result<ModelFolder> read_model_folder(const std::string& folder) {
   std::error_code error;
@@ -73,9 +90,9 @@ Result<ModelFolder> read_model_folder(const std::string& folder) {
       result.left_out.push_back(status.message());
       continue;
     }
-    std::string name = model_name(path);
+    std::string name = model_name(path.string());
     if (!names.insert(name).second) {
-      name = (path.lexically_relative(folder).parent_path() / name).generic_string();
+      name = usable_name((path.lexically_relative(folder).parent_path() / name).generic_string());
       names.insert(name);
     }
     result.models.push_back({.name = std::move(name), .path = path.string()});

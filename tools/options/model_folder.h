@@ -9,8 +9,12 @@
 
 namespace outrider::tools {
 
+// What a model is called after its file: without .gguf and the number of a split one. At most 128
+// bytes of it, with what is no UTF-8 and control characters replaced, so that every file has one.
+std::string model_name(const std::string& path);
+
 struct FolderModel {
-  std::string name;  // the file's, without .gguf and the number of a split one
+  std::string name;  // model_name(), or that behind the folder's
   std::string path;  // of the first of its files
 };
 

@@ -61,6 +61,9 @@ class DraftGuide {
   // before every pass but a draft's first one; the request's tree holds all that is proposed so
   // far.
   virtual bool another_pass(float tip_chance, std::int32_t tip_depth) = 0;
+
+  // The draft ends otherwise than by that: there is nothing to guess behind, or no room.
+  virtual void ended() {}
 };
 
 // One sequence's wish for a draft.

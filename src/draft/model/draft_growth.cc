@@ -70,11 +70,15 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
     by_tentative_.push_back(i);
     ++n;
   }
+  if (n == 0 && request_->guide != nullptr) request_->guide->ended();
   return n;
 }
 
 bool DraftGrowth::wants_pass(const std::vector<std::size_t>& candidates) const {
-  if (candidates.empty()) return false;
+  if (candidates.empty()) {
+    request_->guide->ended();
+    return false;
+  }
   const Proposed& tip = nodes_[candidates[0]];
   return request_->guide->another_pass(tip.chance, request_->tree->node(tip.node).depth);
 }

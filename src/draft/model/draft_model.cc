@@ -169,6 +169,8 @@ Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
   std::vector<Growing> growing;
   for (DraftRequest& request : requests) {
     if (!wants_draft(request) || !request.failure.ok()) continue;
+    request.failure = check_tokens(request);
+    if (!request.failure.ok()) continue;
     const Status ready = synchronise(request);
     if (ready.code() == StatusCode::kCancelled) {
       for (const Growing& g : growing) forget_tentative(g.growth.request().seq);
@@ -264,10 +266,25 @@ void DraftModelDrafter::settle_all(std::span<DraftRequest> requests) {
   }
 }
 
+// Of what it has not seen: a target's vocabulary may have a few ids more than the draft's.
+Status DraftModelDrafter::check_tokens(const DraftRequest& request) const {
+  const std::size_t n_seen = sequences_[static_cast<std::size_t>(request.seq)].n_seen;
+  for (std::size_t i = n_seen; i < request.text.size(); ++i) {
+    if (request.text[i] < model_.capabilities().n_vocab) continue;
+    return invalid_argument("the draft model does not know token " +
+                            std::to_string(request.text[i]));
+  }
+  return Status();
+}
+
 // Makes the model's state a beginning of the text, at least one token short of it, close enough for
 // one batch. Its last draft is settled.
 Status DraftModelDrafter::synchronise(const DraftRequest& request) {
   assert(!request.text.empty());
+  const std::size_t last = request.text.size() - 1;
+  if (sequences_[static_cast<std::size_t>(request.seq)].n_seen > last) {
+    OUTRIDER_RETURN_IF_ERROR(begin(request.seq, last));
+  }
   if (head_) OUTRIDER_RETURN_IF_ERROR(reach_window(request));
   if (!has_room(request)) {
     return resource_exhausted("the draft model's context of " +

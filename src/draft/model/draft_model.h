@@ -140,6 +140,7 @@ class DraftModelDrafter : public Drafter {
   void settle_all(std::span<DraftRequest> requests);
   bool has_room(const DraftRequest& request) const;
   std::span<const NodeId> kept_of(std::span<const NodeId> path) const;
+  Status check_tokens(const DraftRequest& request) const;
   Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);
   static bool continues(const SeqState& state, std::size_t n_seen);

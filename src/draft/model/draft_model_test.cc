@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "dist/gumbel.h"
+#include "draft/model/draft_model_test.h"
 #include "testing/chi_square.h"
 #include "testing/fake_model.h"
 
@@ -15,54 +16,7 @@ namespace {
 using testing::FakeModel;
 using testing::FakeSampler;
 
-constexpr std::int32_t kVocab = 10;
-
-Capabilities capabilities(std::int32_t n_sequences = 2, std::int32_t n_ctx = 100) {
-  return {.n_vocab = kVocab,
-          .n_ctx = n_ctx,
-          .n_batch = 16,
-          .n_sequences = n_sequences,
-          .rollback = Rollback::kAny,
-          .max_leaves = 1,
-          .max_width = 16};
-}
-
-// One sequence's side of the conversation with a drafter.
-struct Talk {
-  explicit Talk(std::vector<Token> prompt, SeqId id = 0) : seq(id), text(std::move(prompt)) {}
-
-  DraftRequest request(std::int32_t max_nodes) {
-    tree = std::make_unique<TokenTree>(text.back());
-    return {.seq = seq,
-            .text = text,
-            .seed = 5,
-            .sampler = &sampler,
-            .max_nodes = max_nodes,
-            .mask = 1,
-            .tree = tree.get()};
-  }
-  std::vector<Token> drafted() const {
-    std::vector<Token> tokens;
-    for (NodeId id = 1; id < tree->size(); ++id) tokens.push_back(tree->token(id));
-    return tokens;
-  }
-
-  SeqId seq;
-  std::vector<Token> text;
-  FakeSampler sampler{1.0f};
-  std::unique_ptr<TokenTree> tree;
-};
-
-std::vector<Token> expected(const testing::RowFunction& rows, std::vector<Token> text,
-                            std::size_t n) {
-  std::vector<Token> said;
-  while (said.size() < n) {
-    const std::vector<float> row = rows(text);
-    said.push_back(perturbed_argmax({.logits = row}, noise_key(5, text.size())));
-    text.push_back(said.back());
-  }
-  return said;
-}
+using namespace testing::draft_model;  // NOLINT: the shared names of these tests
 
 TEST(DraftModel, DraftsWhatItWouldSayItselfWithTheTargetsNoise) {
   const testing::RowFunction rows = testing::random_rows(kVocab, 1, 2.0f);
@@ -78,22 +32,6 @@ TEST(DraftModel, DraftsWhatItWouldSayItselfWithTheTargetsNoise) {
   // The prompt's pass gives the first token, four more passes the others.
   EXPECT_EQ(model.evaluations(), 5);
 }
-
-// A drafter that has guessed four tokens behind a text.
-struct FourGuessed {
-  FourGuessed() {
-    EXPECT_TRUE(drafter.begin(0, 0).ok());
-    DraftRequest request[] = {talk.request(4)};
-    EXPECT_TRUE(drafter.draft(request).ok());
-    drafted = talk.drafted();
-  }
-
-  testing::RowFunction rows = testing::random_rows(kVocab, 2, 2.0f);
-  FakeModel model{capabilities(), rows};
-  DraftModelDrafter drafter{model, kVocab, {}};
-  Talk talk{{1, 2, 3}};
-  std::vector<Token> drafted;
-};
 
 TEST(DraftModel, AfterEveryAcceptanceCountTheNextDraftCostsNoExtraPass) {
   for (std::size_t accepted = 0; accepted <= 4; ++accepted) {
@@ -364,22 +302,6 @@ TEST(DraftModel, AFullContextIsSaidAndDraftingGoesOnForOthers) {
   EXPECT_NE(drafter.limit_reason(0).find("context of 6 tokens is full"), std::string::npos);
   EXPECT_EQ(fits.drafted(), expected(rows, {1}, 3));
   EXPECT_EQ(drafter.limit_reason(1), "");
-}
-
-TEST(DraftModel, ANewTextForgetsTheOldOne) {
-  const testing::RowFunction rows = testing::random_rows(kVocab, 8, 2.0f, 50);
-  FakeModel model(capabilities(), rows);
-  DraftModelDrafter drafter(model, kVocab, {});
-  ASSERT_TRUE(drafter.begin(0, 0).ok());
-  Talk old({1, 2, 3, 4});
-  DraftRequest first[] = {old.request(4)};
-  ASSERT_TRUE(drafter.draft(first).ok());
-  ASSERT_TRUE(drafter.begin(0, 0).ok());
-  EXPECT_EQ(model.length(0), 0);
-  Talk fresh({1, 2, 9});
-  DraftRequest second[] = {fresh.request(4)};
-  ASSERT_TRUE(drafter.draft(second).ok());
-  EXPECT_EQ(fresh.drafted(), expected(rows, {1, 2, 9}, 4));
 }
 
 }  // namespace

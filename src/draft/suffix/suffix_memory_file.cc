@@ -136,13 +136,19 @@ Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
     // One that is there and may be read another time stays.
     std::error_code unknown;
     if (std::filesystem::exists(path, unknown) || unknown) return loaded;
-    OUTRIDER_RETURN_IF_ERROR(save_memory(memory, tokenizer, path));
-    return loaded.code() == StatusCode::kNotFound ? Status() : loaded;
+    merged.clear();
   }
-  memory.for_each_new([&merged](std::string_view name, std::span<const Token> texts) {
+  // add_all() ends a text that was added while memory ran out.
+  const auto add = [&merged](std::string_view name, std::span<const Token> texts) {
     merged.add_all(name, texts);
-  });
-  return save_memory(merged, tokenizer, path);
+  };
+  if (loaded.ok()) {
+    memory.for_each_new(add);
+  } else {
+    memory.for_each_space(add);
+  }
+  OUTRIDER_RETURN_IF_ERROR(save_memory(merged, tokenizer, path));
+  return loaded.ok() || loaded.code() == StatusCode::kNotFound ? Status() : loaded;
 }
 
 Status SuffixMemory::recall(const std::string& path, const TokenizerId& tokenizer) {

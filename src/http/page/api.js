@@ -19,6 +19,7 @@ export class ApiError extends Error {
 let askForKey = async () => null;
 let asking = null;
 let declined = false;
+let lastKey = null;  // for browsers that keep nothing
 
 /** `ask(again)` resolves to a key, or to null where the person gives none. */
 export function onKeyWanted(ask) {
@@ -32,9 +33,18 @@ export function askAgain() {
 
 function key() {
   try {
-    return sessionStorage.getItem(kKey);
+    return sessionStorage.getItem(kKey) ?? lastKey;
   } catch {
-    return null;
+    return lastKey;
+  }
+}
+
+function keep(given) {
+  lastKey = given;
+  try {
+    sessionStorage.setItem(kKey, given);
+  } catch {
+    // It is asked for again after a reload.
   }
 }
 
@@ -49,7 +59,7 @@ async function newKey(refused) {
   asking ??= askForKey(refused !== null).then((given) => {
     asking = null;
     if (given === null) declined = true;
-    else sessionStorage.setItem(kKey, given);
+    else keep(given);
     return given !== null;
   });
   return asking;

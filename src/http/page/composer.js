@@ -1,7 +1,7 @@
 // Where prompts are written: Enter sends, Shift+Enter begins a line, Esc stops the answer. Files that
 // are dropped or pasted become a part of what is written.
 
-import {byId, icon} from "./dom.js";
+import {byId, confirms, icon} from "./dom.js";
 import {draftOf, keepDraft} from "./drafts.js";
 import {fileBlock, textOf} from "./text_file.js";
 import {toast} from "./toast.js";
@@ -20,8 +20,7 @@ export class Composer {
     this.stop = stop;
     this.input.addEventListener("input", () => this.#typed());
     this.input.addEventListener("keydown", (event) => {
-      // While an input method composes, Enter is its own.
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      if (!confirms(event) || event.shiftKey) return;
       event.preventDefault();
       if (!this.#busy) this.#submit();
     });

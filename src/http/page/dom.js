@@ -108,11 +108,26 @@ async function copy(text) {
   }
 }
 
+/**
+ * Whether it is Enter, and not that of an input method which composes. Safari tells the latter by its
+ * code alone when it ends the composition.
+ */
+export function confirms(event) {
+  return event.key === "Enter" && !event.isComposing && event.keyCode !== 229;
+}
+
+const told = new WeakMap();  // buttons that show what copying came to: their content, the timer
+
 /** Copies `text`; the button shows for a moment that it did, or that it could not. */
 export async function copyFrom(button, text) {
-  const before = [...button.childNodes];
-  button.replaceChildren(...await copy(text) ? [icon("check")] : ["Not possible here"]);
-  setTimeout(() => button.replaceChildren(...before), 1200);
+  const copied = await copy(text);
+  const {before, timer} = told.get(button) ?? {before: [...button.childNodes]};
+  clearTimeout(timer);
+  button.replaceChildren(...copied ? [icon("check")] : ["Not possible here"]);
+  told.set(button, {before, timer: setTimeout(() => {
+    button.replaceChildren(...before);
+    told.delete(button);
+  }, 1200)});
 }
 
 /** Offers `value` as a file of JSON. */

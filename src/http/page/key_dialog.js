@@ -14,7 +14,14 @@ export function askForKey(again) {
     let given = null;
     const submit = (event) => {
       event.preventDefault();
-      given = input.value.trim() || null;
+      const typed = input.value.trim();
+      // A header could not carry it, and no request would reach the server any more.
+      if (/[^\x21-\x7e]/.test(typed)) {
+        byId("key-text").textContent =
+          "It has a character that no key has, perhaps one that cannot be seen: type it, or copy it from elsewhere.";
+        return;
+      }
+      given = typed || null;
       dialog.close();
     };
     const cancel = () => dialog.close();

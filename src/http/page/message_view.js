@@ -2,7 +2,7 @@
 
 import {AnswerBody} from "./answer_body.js";
 import {figuresOf, seenCounts} from "./answer.js";
-import {copyFrom, el, icon, iconButton} from "./dom.js";
+import {confirms, copyFrom, el, icon, iconButton} from "./dom.js";
 import {figureItems, whyOff} from "./figures.js";
 import {count} from "./format.js";
 import {sharesBar} from "./painter.js";
@@ -68,7 +68,7 @@ export class UserView {
       if (text.value.trim() !== "") this.onEdit(text.value);
     };
     text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      if (confirms(event) && !event.shiftKey) {
         event.preventDefault();
         send();
       } else if (event.key === "Escape") {
@@ -141,8 +141,9 @@ export class AssistantView {
   // For calls that came whole: those of an answer that was stopped have no end.
   #results() {
     const {finish, toolCalls} = this.message;
-    return this.onResults && finish === "tool_calls" && toolCalls?.length > 0
-      ? resultForm(toolCalls, this.onResults) : null;
+    if (!this.onResults || finish !== "tool_calls" || !(toolCalls?.length > 0)) return null;
+    this.form ??= resultForm(toolCalls, this.onResults);  // the same: something may be typed there
+    return this.form;
   }
 
   // What can be done about an end that came too early.

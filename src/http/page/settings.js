@@ -36,7 +36,7 @@ export const kMoreNumbers = [
 const kAllNumbers = [...kNumbers, ...kMoreNumbers];
 
 // What the page itself decides: an answer could not be shown without.
-const kOwnFields = ["model", "messages", "stream", "stream_options", "token_sources", "return_progress"];
+const kOwnFields = ["model", "messages", "n", "stream", "stream_options", "token_sources", "return_progress"];
 
 /** Further fields of requests, from their JSON. An Error says what is wrong with it. */
 export function fieldsFrom(text) {

@@ -1,7 +1,7 @@
 // The list of conversations: choose, rename, export, import, delete (and take that back).
 
 import {conversationsFrom, fileOf} from "./conversation_file.js";
-import {byId, downloadJson, el, icon, iconButton} from "./dom.js";
+import {byId, confirms, downloadJson, el, icon, iconButton} from "./dom.js";
 import {many} from "./format.js";
 
 const kSearchFrom = 11;  // conversations: fewer are seen at once
@@ -145,7 +145,7 @@ export class Sidebar {
       if (focused) this.#focus(conversation);
     };
     input.addEventListener("keydown", (event) => {
-      const ends = event.key === "Escape" || (event.key === "Enter" && !event.isComposing);
+      const ends = event.key === "Escape" || confirms(event);
       if (!ends) return;
       event.preventDefault();  // else Enter presses what has the focus behind this
       end(event.key === "Enter");

@@ -20,6 +20,12 @@ Status damaged(const std::string& path, const std::string& what) {
 }
 
 Status check_layers(const std::string& path, const gguf_context* gguf, const std::string& prefix) {
+  for (const char* name : {"block_count", "nextn_predict_layers"}) {
+    const std::string key = prefix + name;
+    const std::int64_t id = gguf_find_key(gguf, key.c_str());
+    if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_ARRAY) continue;
+    return damaged(path, key + " is a list, but must be one integer");
+  }
   const std::string key = prefix + "block_count";
   const std::optional<std::int64_t> n = gguf::integer(gguf, key);
   if (n && (*n < 1 || *n > kMaxLayers)) {

@@ -85,6 +85,33 @@ bool changes_scores(const Metadata& meta, const GgufHeader& header) {
          meta.has(header.architecture + ".attention.max_alibi_bias");
 }
 
+// Of models that mix recurrent layers with others, and do not tell them by their heads: every so
+// many layers one has attention (llama.cpp's models/qwen35.cpp and its like); 0: not so.
+std::int32_t attention_interval(const Metadata& meta, const std::string& prefix,
+                                const std::string& architecture) {
+  constexpr std::array<std::string_view, 3> kEveryFourth{"qwen35", "qwen35moe", "qwen3next"};
+  const std::string key = prefix + "full_attention_interval";
+  if (meta.has(key)) return meta.number(key);
+  if (architecture == "minimax-01") return 8;
+  const auto* const end = kEveryFourth.end();
+  return std::find(kEveryFourth.begin(), end, architecture) == end ? 0 : 4;
+}
+
+// Recurrent layers have no cells. The last `n_prediction` layers are none.
+void drop_recurrent(const Metadata& meta, const std::string& prefix,
+                    const std::string& architecture, std::vector<std::int32_t>& heads) {
+  const std::vector<std::int32_t> recurrent = meta.numbers(prefix + "attention.recurrent_layers");
+  const std::int32_t interval = attention_interval(meta, prefix, architecture);
+  const std::int32_t n_prediction = meta.number(prefix + "nextn_predict_layers");
+  const std::int32_t n = static_cast<std::int32_t>(heads.size()) - n_prediction;
+  for (std::int32_t i = 0; i < n; ++i) {
+    const std::size_t at = static_cast<std::size_t>(i);
+    const bool is = recurrent.empty() ? interval > 0 && (i + 1) % interval != 0
+                                      : at < recurrent.size() && recurrent[at] != 0;
+    if (is) heads[at] = 0;
+  }
+}
+
 void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader* header) {
   header->n_head = meta.number(prefix + "attention.head_count");
   header->n_swa = meta.number(prefix + "attention.sliding_window");
@@ -95,7 +122,10 @@ void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader*
   if (heads.empty()) heads = meta.numbers(prefix + "attention.head_count");
   const std::size_t n_layer = static_cast<std::size_t>(std::min(header->n_layer, 4096));
   if (!heads.empty()) heads.resize(n_layer, heads.back());
+  drop_recurrent(meta, prefix, header->architecture, heads);
   header->n_head_kv = std::move(heads);
+  header->keys_hold_values = meta.number(prefix + "attention.key_length_mla") > 0 &&
+                             meta.number(prefix + "attention.value_length_mla") > 0;
 
   if (header->n_head == 0) return;
   const auto sizes = [&](const char* key, const char* key_swa) {
@@ -239,7 +269,9 @@ void read_split(const Metadata& meta, const gguf_context* gguf, GgufHeader* head
 }  // namespace
 
 std::uint64_t GgufHeader::k_elements() const { return elements(n_head_kv, head_sizes_k); }
-std::uint64_t GgufHeader::v_elements() const { return elements(n_head_kv, head_sizes_v); }
+std::uint64_t GgufHeader::v_elements() const {
+  return keys_hold_values ? 0 : elements(n_head_kv, head_sizes_v);
+}
 
 Status check_is_model(const std::string& path, const GgufHeader& header) {
   const std::string file = in_quotes(path) + " ";

@@ -46,7 +46,8 @@ struct GgufHeader {
   std::int32_t n_swa = 0;
   bool causal = true;
   bool attention_changes_scores = false;   // by soft caps, or by the distance (ALiBi)
-  std::vector<std::int32_t> n_head_kv;     // [n_layer]
+  bool keys_hold_values = false;           // MLA: the cache has no values of their own
+  std::vector<std::int32_t> n_head_kv;     // [n_layer]; 0: a recurrent layer, or one without cache
   std::vector<std::int32_t> head_sizes_k;  // distinct, of full and of sliding-window layers
   std::vector<std::int32_t> head_sizes_v;
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -222,6 +224,54 @@ TEST_F(ModelFileTest, LinesOfTheLogGoToTheHookWithoutNewlines) {
   ASSERT_TRUE(ModelFile::load(write_tiny("t.gguf"), 0, true, hooks).ok());
   EXPECT_GT(lines.size(), 10u);
   for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+}
+
+TEST_F(ModelFileTest, RecurrentLayersAndLatentAttentionTakeLessOfTheCache) {
+  testing::TinyModelOptions options;
+  options.n_head_kv = 2;
+  options.n_layer = 4;
+  const std::string whole = write_tiny("t.gguf", options);
+  const auto changed = [&](const std::function<void(gguf_context*)>& change) {
+    const std::string path = dir_.file("changed.gguf");
+    EXPECT_TRUE(testing::copy_changed(whole, path, change, "").ok());
+    return read_gguf_header(path);
+  };
+  const Result<GgufHeader> mixed = changed(
+      [](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.full_attention_interval", 2); });
+  ASSERT_TRUE(mixed.ok()) << mixed.status().message();
+  EXPECT_EQ(mixed->n_head_kv, (std::vector<std::int32_t>{0, 2, 0, 2}));
+  EXPECT_EQ(mixed->k_elements(), 2u * 2 * 64);
+  const Result<GgufHeader> told = changed([](gguf_context* gguf) {
+    const std::array<std::uint32_t, 4> recurrent = {1, 1, 0, 0};
+    gguf_set_arr_data(gguf, "llama.attention.recurrent_layers", GGUF_TYPE_UINT32, recurrent.data(),
+                      recurrent.size());
+  });
+  ASSERT_TRUE(told.ok()) << told.status().message();
+  EXPECT_EQ(told->n_head_kv, (std::vector<std::int32_t>{0, 0, 2, 2}));
+  const Result<GgufHeader> latent = changed([](gguf_context* gguf) {
+    gguf_set_val_u32(gguf, "llama.attention.key_length_mla", 64);
+    gguf_set_val_u32(gguf, "llama.attention.value_length_mla", 64);
+  });
+  ASSERT_TRUE(latent.ok()) << latent.status().message();
+  EXPECT_EQ(latent->k_elements(), 4u * 2 * 64);
+  EXPECT_EQ(latent->v_elements(), 0u);
+}
+
+TEST_F(ModelFileTest, NumbersOfLayersThatAreListsAreDamage) {
+  const std::string whole = write_tiny("t.gguf");
+  for (const char* key : {"llama.block_count", "llama.nextn_predict_layers"}) {
+    const std::string path = dir_.file("changed.gguf");
+    ASSERT_TRUE(testing::copy_changed(
+                    whole, path,
+                    [key](gguf_context* gguf) {
+                      const std::uint32_t most = 2'147'483'647;
+                      gguf_remove_key(gguf, key);
+                      gguf_set_arr_data(gguf, key, GGUF_TYPE_UINT32, &most, 1);
+                    },
+                    "")
+                    .ok());
+    expect_says(read_gguf_header(path).status(), StatusCode::kDataLoss, {key, "one integer"});
+  }
 }
 
 TEST_F(ModelFileTest, TheHeaderAloneGivesTheSizesThatMemoryDependsOn) {

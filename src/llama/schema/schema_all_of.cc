@@ -83,6 +83,12 @@ class ObjectMerger {
   bool clashes_ = false;
 };
 
+// What `one` forbids beyond its own properties, `other` may name.
+bool closes(const Json& one, const Json& other) {
+  return one.contains("additionalProperties") && one["additionalProperties"] != true &&
+         other.contains("properties");
+}
+
 }  // namespace
 
 void join_single_all_of(Json& node) {
@@ -96,6 +102,7 @@ void join_single_all_of(Json& node) {
       only = false;
       apart = apart && !single.contains(key);
     }
+    apart = apart && !closes(node, single) && !closes(single, node);
     if (!only && (!apart || single.contains("$ref"))) return;
     node.erase("allOf");
     for (const auto& [key, value] : single.items()) {

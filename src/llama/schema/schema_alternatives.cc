@@ -72,6 +72,7 @@ Status push_type_down(Json& node, const char* key, Json& root, bool strict) {
   if (!node.contains("type")) return Status();
   const std::set<std::string> types = types_of(node);
   for (Json& child : node[key]) {
+    if (child == true) child = Json::object();
     if (!child.is_object()) continue;
     const bool other = child.contains("$ref") || child.contains("oneOf") || child.contains("anyOf");
     if (!child.contains("type") && !other) {

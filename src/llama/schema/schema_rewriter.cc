@@ -289,7 +289,11 @@ class SchemaRewriter {
             "an object with more than " + std::to_string(kMaxProperties) + " properties");
       }
     }
-    if (!strict() || !node.contains("required") || !node["required"].is_array()) return Status();
+    if (!node.contains("required")) return Status();
+    if (!node["required"].is_array()) {
+      return leave_out(node, "required", path, "required must be an array of texts");
+    }
+    if (!strict()) return Status();
     for (const Json& name : node["required"]) {
       const bool known = name.is_string() && node.contains("properties") &&
                          node["properties"].contains(name.get<std::string>());

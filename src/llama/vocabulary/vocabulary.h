@@ -80,6 +80,9 @@ class LlamaVocabulary : public Vocabulary {
  private:
   LlamaVocabulary(const llama_model* model, const llama_vocab* vocab);
   void read_tokens();
+  // On this thread's stack (llama/vocabulary/tokenizer_stack.h).
+  Result<std::vector<Token>> tokenize_here(std::string_view text, bool add_special,
+                                           bool parse_special) const;
 
   const llama_vocab* vocab_;
   ChatTemplate chat_template_;

@@ -126,6 +126,25 @@ TEST_P(VocabularyTest, ALongTextIsTokenisedWhole) {
   EXPECT_TRUE(round_trip(text) == text);
 }
 
+// std::regex recurses over what it matches, and is what splits texts for this "pre".
+TEST_P(VocabularyTest, ALongRunOfCharactersOverflowsNoStack) {
+  testing::TinyModelOptions options;
+  options.vocabulary.splits = "gpt-4o";
+  load(options);
+  const bool is_split = GetParam() == TinyTokenizer::kBpe;
+  for (const std::string unit : {"A", "a", " ", ".", "/\n", "\xC3\xA9"}) {
+    std::string text;
+    while (text.size() < (is_split ? 100'000 : 1'000)) text += unit;  // SentencePiece is slow
+    const Result<std::vector<Token>> tokens = vocabulary().tokenize(text, false, false);
+    ASSERT_TRUE(tokens.ok()) << unit << tokens.status().message();
+    EXPECT_EQ(*vocabulary().detokenize(*tokens), text);
+  }
+  if (!is_split) return;
+  const std::string endless((1 << 20) + 1, 'A');
+  EXPECT_EQ(vocabulary().tokenize(endless, false, false).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
 TEST_P(VocabularyTest, IdsOutsideTheVocabularyAreRefused) {
   load();
   for (const Token bad : {-1, vocabulary().size(), 1 << 30}) {
