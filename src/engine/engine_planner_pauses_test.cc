@@ -148,27 +148,5 @@ TEST(Planner, ATextThatADraftCannotReadChangesNoCostsBesideAnother) {
   EXPECT_GT(reading_ms(), 0.5 * before_ms);
 }
 
-// A draft that has nothing to go on from ends before those of the others: their passes are not its.
-TEST(Planner, ADraftThatEndsEarlyDoesNotTimeThePassesOfOthers) {
-  const PlanMachine machine = plan_machines()[0];
-  double now_ms = 0.0;
-  FakeModel target(testing::capabilities(2, kPlannedContext), PlannedWorld::target_rows());
-  FakeModel draft(testing::capabilities(2, kPlannedContext), good_draft());
-  const double pass_ms = kDraftShare * machine.ms(1);
-  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
-  draft.on_evaluated([&](std::int64_t) { now_ms += pass_ms; });
-  const FakeVocabulary vocabulary(kVocab);
-  DraftModelDrafter drafter(draft, kVocab, {});
-  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
-  engine.planner().set_target_cost(measured_curve(machine));
-  for (std::uint64_t text = 0; text < 2; ++text) say(engine, 2, 7 + text);
-  Request sure = request({1, 2}, 1.0f, 5, 250, kAutoWidth);
-  sure.draft.p_min = 0.999f;  // of next to nothing
-  ASSERT_TRUE(engine.add(std::move(sure)).ok());
-  ASSERT_TRUE(engine.add(request({2, 1}, 1.0f, 6, 250, kAutoWidth)).ok());
-  run_all(engine, &drafter);
-  EXPECT_NEAR(engine.planner().pass_ms(0, true, 1), pass_ms, 0.1 * pass_ms);
-}
-
 }  // namespace
 }  // namespace outrider
