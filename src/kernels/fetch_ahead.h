@@ -20,12 +20,19 @@ struct Ahead {
   Into into = Into::kSecond;
 };
 
-// What is right for `n` rows: what `S` says, else nothing ahead for one row and for two.
+// What is right for `n` rows and weights of `bits` each: what `S` says, else nothing ahead for one
+// row and for two.
 // Measured with Q4_0 into the second-level cache, and on the Zen 5 into the first-level one, too:
 //
 //   Zen 4, AVX512, one thread, ms for 100 MB, which it reads in 3.2 ms; 1, 2, 3, 4, 8 rows:
 //     0 ahead 3.2, 3.2, 3.7, 5.3, 10.3; 6,912 ahead 4.3, 3.6, 3.7, 4.8, 9.1; left to the processor,
 //     1, 2, 3 rows, 3.5, 4.7, 7.1
+//   Zen 4, two threads, whole steps in its slow minutes, ms; 1, 2, 3, 4 tokens, medians of three:
+//     Q6_K, 6,912 ahead from 1 row on 47.7, 48.8, 46.8, 47.0; from 2 on 45.2, 48.5, 46.6, 45.8;
+//     from 3 on 45.5, 51.9, 47.8, 46.0; from 5 on 38.9 to 45.2, 52.3, 63.5, 78.5. Q8_0, from 5 on
+//     56.2, 58.1, 58.2, 58.8; from 2 and 3 on 56.1, 62.3, 63.2, 61 to 63. Into kFirst or
+//     kFirstAlone 8 and 16 tokens of Q4_0 took 53 and 100, 51.5 and 100, into kSecond 50.7
+//     and 97.7, in the quick minutes 64 and 121.6 beside 60.3 and 112.5
 //   Zen 3, AVX2, two threads, GB/s, of which they read 19.9 to 22.8; 1, 2, 4, 8 rows, twice:
 //     0 ahead 17.6 and 15.9, 16.6 and 14.1, 14.9 and 14.1, 10.5 and 7.9
 //     2,304 ahead 21.8 and 17.8, 24.1 and 17.5, 20.6 and 16.5, 11.1 and 9.9
@@ -48,9 +55,9 @@ struct Ahead {
 //     cache 15.9, 16.0, 19.4, 27.1, 50.9 beside 16.1, 16.1, 19.7, 27.4, 51.6; 24, 32,
 //     48 tokens the same; a prompt, whose blocks of rows read a piece again, 3,060 beside 3,042
 template <class S>
-[[gnu::always_inline]] inline Ahead ahead(int n) {
-  if constexpr (requires { S::ahead(n); }) {
-    return S::ahead(n);
+[[gnu::always_inline]] inline Ahead ahead(int n, int bits) {
+  if constexpr (requires { S::ahead(n, bits); }) {
+    return S::ahead(n, bits);
   } else {
     return n > 2 ? Ahead{} : Ahead{.bytes = 0};
   }

@@ -25,7 +25,9 @@ struct Avx2 {
   static constexpr int kTile = 4;
   static constexpr bool kUnpacksOnce = true;
 
-  static Ahead ahead(int n) { return {.bytes = n > 2 || __builtin_cpu_is("intel") ? 6912 : 2304}; }
+  static Ahead ahead(int n, int /*bits*/) {
+    return {.bytes = n > 2 || __builtin_cpu_is("intel") ? 6912 : 2304};
+  }
 
   static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }
   static void store(std::uint8_t* at, Bytes v) {

@@ -26,10 +26,14 @@ struct Avx512 {
   // Unpacking again for each tile of 8 is as fast with Q4_K to Q8_0, 10 % faster with Q4_0 (Zen 4).
   static constexpr bool kUnpacksOnce = false;
 
-  // Zen 4 keeps up with its memory by itself for one row and two, Zen 5 does not.
-  static Ahead ahead(int n) {
+  // Zen 4 keeps up with its memory by itself while it computes little for what it reads, Zen 5 does
+  // not.
+  static Ahead ahead(int n, int bits) {
     if (__builtin_cpu_is("intel")) return {};
-    if (__builtin_cpu_is("amdfam19h")) return {.bytes = n > 2 ? 6912 : 0};
+    if (__builtin_cpu_is("amdfam19h")) {
+      const int by_itself = bits == 8 ? 4 : bits > 4 ? 1 : 2;
+      return {.bytes = n > by_itself ? 6912 : 0};
+    }
     // A block of kMaxTile rows may have others behind it, which read the same weights.
     return {.bytes = 6912, .into = n < kMaxTile ? Ahead::Into::kFirstAlone : Ahead::Into::kFirst};
   }

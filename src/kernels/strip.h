@@ -20,7 +20,7 @@
 //                                  where registers hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
-//   ahead(n)                       what is fetched ahead with n rows; may be left out
+//   ahead(n, bits)                 what is fetched ahead with n rows; may be left out
 //                                  (kernels/fetch_ahead.h)
 //   largest(x, y)                  x > y ? x : y
 //   transpose<half>(read, out, s)  with R / 2 vectors read(i), and of their lanes the first (half
@@ -259,7 +259,7 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
       !kTakesPairs<S> &&
       (Packed::kBits == 8 || (kVectorByVector<S, kShape::kValues> && Packed::kHigh == 0));
   const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
-  const Ahead ahead = kernels::ahead<S>(n);
+  const Ahead ahead = kernels::ahead<S>(n, Packed::kBits);
   const int later_bytes = in_memory ? (Packed::kGroupBytes / n_tiles + 63) / 64 * 64 : 0;
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
