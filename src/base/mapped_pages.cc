@@ -1,7 +1,10 @@
 #include "base/mapped_pages.h"
 
-#if defined(__linux__)
+#if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
+#endif
+#include <cerrno>
+#if defined(__linux__)
 #include <unistd.h>
 
 #include <cinttypes>
@@ -47,5 +50,15 @@ MappedPages mapped_pages_at(const void* /*data*/) { return {}; }
 void give_back_pages(const MappedPages& /*pages*/, const void* /*data*/, std::size_t /*size*/) {}
 
 #endif
+
+int lock_pages(void* data, std::size_t size) {
+#if defined(__unix__) || defined(__APPLE__)
+  return mlock(data, size) == 0 ? 0 : errno;
+#else
+  (void)data;
+  (void)size;
+  return ENOSYS;
+#endif
+}
 
 }  // namespace outrider

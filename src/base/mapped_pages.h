@@ -28,4 +28,8 @@ MappedPages mapped_pages_at(const void* data);
 // since.
 void give_back_pages(const MappedPages& pages, const void* data, std::size_t size);
 
+// Keeps [data, data + size) from being swapped out until it is unmapped. 0, or errno: most users
+// may lock a few MiB only.
+int lock_pages(void* data, std::size_t size);
+
 }  // namespace outrider

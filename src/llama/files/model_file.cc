@@ -70,8 +70,11 @@ Result<std::vector<ggml_backend_dev_t>> devices_for(const FileOptions& options) 
   return devices;
 }
 
-llama_load_mode load_mode(const FileOptions& options) {
+// Packed weights are locked where they are packed. The file is not mapped then: llama.cpp would
+// lock all of it that lies before a norm, which is what nobody reads any more.
+llama_load_mode load_mode(const FileOptions& options, bool own_kernels) {
   if (options.use_mlock) {
+    if (own_kernels) return LLAMA_LOAD_MODE_MLOCK;
     return options.use_mmap ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
   }
   return options.use_mmap ? LLAMA_LOAD_MODE_AUTO : LLAMA_LOAD_MODE_NONE;
@@ -165,7 +168,6 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = options.n_gpu_layers;
   params.use_extra_bufts = options.extra_bufts;
-  params.load_mode = load_mode(options);
   params.load_mtp = options.prediction;
   if (options.tensor_split.size() > llama_max_devices()) {
     return invalid_argument("tensor_split has " + std::to_string(options.tensor_split.size()) +
@@ -177,7 +179,8 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   if (!options.tensor_split.empty()) params.tensor_split = shares.data();
   OUTRIDER_ASSIGN_OR_RETURN(std::vector<ggml_backend_dev_t> devices, devices_for(options));
   if (!devices.empty()) params.devices = devices.data();
-  const KernelsForLoad kernels(options.kernels, options.extra_bufts);
+  const KernelsForLoad kernels(options.kernels, options.extra_bufts, options.use_mlock);
+  params.load_mode = load_mode(options, kernels.wanted());
   // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
   // batches of 32 tokens and more; no kernels but ggml's take it from there.
   params.no_host = kernels.wanted();
@@ -204,6 +207,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   file->facts_.kernels =
       kernels.use(!options.workers.empty() &&
                   (options.n_gpu_layers < 0 || options.n_gpu_layers >= most_layers));
+  file->facts_.lock_failure = kernels.lock_failure();
   file->facts_.all_on_cpu =
       options.n_gpu_layers == 0 || (options.workers.empty() && !has_other_device());
   if (!options.head) OUTRIDER_RETURN_IF_ERROR(check_generates(path, file->facts_));

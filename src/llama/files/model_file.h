@@ -47,8 +47,9 @@ struct ModelFacts : ModelInfo {
   bool has_encoder = false;
   bool has_decoder = true;
   bool diffusion = false;
-  bool all_on_cpu = true;   // no other device holds weights
-  bool extra_bufts = true;  // as given to load(): repacked weights where ggml has them
+  bool all_on_cpu = true;    // no other device holds weights
+  bool extra_bufts = true;   // as given to load(): repacked weights where ggml has them
+  std::string lock_failure;  // why packed weights are not locked, though use_mlock wanted it
   // What contexts must have as their yarn_orig_ctx (llama/files/rope_factors.h); 0: the file's own.
   std::int32_t yarn_orig_ctx = 0;
 

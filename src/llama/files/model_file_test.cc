@@ -217,6 +217,25 @@ TEST_F(ModelFileTest, LoadingCanBeCancelledBeforeAndDuringIt) {
   EXPECT_EQ(during.status().code(), StatusCode::kCancelled) << during.status().message();
 }
 
+// Not the file that they were read from, which nobody reads any more.
+TEST_F(ModelFileTest, WhatIsLockedAreTheWeightsThatWerePacked) {
+  FileOptions options;
+  options.use_mlock = true;
+  const auto file = ModelFile::load(write_tiny("t.gguf"), options, LoadHooks{});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const ModelFacts& facts = (*file)->facts();
+  if (!facts.kernels.own) GTEST_SKIP() << facts.kernels.reason;
+  if (!facts.lock_failure.empty()) GTEST_SKIP() << facts.lock_failure;
+  std::uint64_t locked = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmLck:")) locked = std::stoull(line.substr(6)) << 10;
+  }
+  EXPECT_GE(locked, facts.kernels.packed_bytes);
+  const std::uint64_t all = std::filesystem::file_size(dir_.file("t.gguf"));
+  EXPECT_LT(locked, facts.kernels.packed_bytes + all) << "both, as if mapped";
+}
+
 TEST_F(ModelFileTest, LinesOfTheLogGoToTheHookWithoutNewlines) {
   std::vector<std::string> lines;
   LoadHooks hooks;

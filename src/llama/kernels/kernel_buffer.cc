@@ -154,6 +154,11 @@ ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, std::size_t size
   if (buffer == nullptr) return nullptr;
   if (size > 0) {
     ask_for_large_pages(ggml_backend_buffer_get_base(buffer), ggml_backend_buffer_get_size(buffer));
+    KernelLoad& load = kernel_load();
+    if (load.locks) {
+      load.lock_error =
+          lock_pages(ggml_backend_buffer_get_base(buffer), ggml_backend_buffer_get_size(buffer));
+    }
   }
   buffer->buft = type;
   buffer->iface.init_tensor = nullptr;

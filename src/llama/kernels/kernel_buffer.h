@@ -42,6 +42,8 @@ std::string test_kernel_buffer(const kernels::InstructionSet& set);
 // What the loading thread wants. (llama.cpp loads a model on the thread that asks for it.)
 struct KernelLoad {
   bool wanted = false;
+  bool locks = false;              // what is packed must not be swapped out
+  int lock_error = 0;              // errno of a buffer that could not be locked
   std::uint64_t packed_bytes = 0;  // of what it loaded
   std::uint64_t file_bytes = 0;    // the same in the file
   MappedPages pages;               // where they were last read from

@@ -1,5 +1,6 @@
 #include "llama/kernels/own_kernels.h"
 
+#include <cstring>
 #include <mutex>
 
 #include "llama/kernels/kernel_buffer.h"
@@ -48,15 +49,20 @@ KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes,
   return use;
 }
 
-KernelsForLoad::KernelsForLoad(KernelChoice choice, bool extra_bufts)
+KernelsForLoad::KernelsForLoad(KernelChoice choice, bool extra_bufts, bool locks)
     : choice_(choice), extra_bufts_(extra_bufts) {
   // Bytes are not known yet; any would be packed.
-  kernel_load() = {.wanted = kernel_use(choice, extra_bufts, 1).own};
+  kernel_load() = {.wanted = kernel_use(choice, extra_bufts, 1).own, .locks = locks};
 }
 
 KernelsForLoad::~KernelsForLoad() { kernel_load() = {}; }
 
 bool KernelsForLoad::wanted() const { return kernel_load().wanted; }
+
+std::string KernelsForLoad::lock_failure() const {
+  const int error = kernel_load().lock_error;
+  return error == 0 ? "" : std::strerror(error);
+}
 
 KernelUse KernelsForLoad::use(bool on_workers) const {
   const KernelLoad& load = kernel_load();

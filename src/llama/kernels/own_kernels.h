@@ -43,12 +43,15 @@ KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes,
 // take is counted. One a thread at a time.
 class KernelsForLoad {
  public:
-  KernelsForLoad(KernelChoice choice, bool extra_bufts);
+  // `locks`: what is packed must not be swapped out.
+  KernelsForLoad(KernelChoice choice, bool extra_bufts, bool locks = false);
   ~KernelsForLoad();
   KernelsForLoad(const KernelsForLoad&) = delete;
   KernelsForLoad& operator=(const KernelsForLoad&) = delete;
 
   bool wanted() const;
+  // Why what was packed is not locked, though it should be; else empty.
+  std::string lock_failure() const;
 
   // Of the model that was loaded since; `on_workers` as above.
   KernelUse use(bool on_workers = false) const;

@@ -86,6 +86,10 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
   }
   settings_.max_width = sizes->max_width;
   settings_.keep_cell_order = settings_.keep_cell_order && attention_only && !settings_.for_probe;
+  if (!facts.lock_failure.empty()) {
+    notes_.push_back("the weights could not be kept from being swapped out (use_mlock): " +
+                     facts.lock_failure + "; raise the limit of locked memory (ulimit -l)");
+  }
   if (facts.n_ctx_train > 0 && sizes->n_ctx > facts.n_ctx_train) {
     notes_.push_back("the context of " + std::to_string(sizes->n_ctx) +
                      " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
