@@ -260,11 +260,15 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
     const Lock lock(mutex_);
     runtime = model.runtime;
   }
-  const bool is_new = runtime == nullptr;
-  if (is_new) {
+  if (runtime == nullptr) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options_.runtime, loader_);
     if (!made.ok()) return made.status();
     runtime = std::move(*made);
+    // They wait for the target. A runtime whose target was lost keeps its own, which a client may
+    // have changed.
+    for (const DrafterFile& file : model.entry.files) {
+      OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
+    }
   }
   // A load that failed before has left what it had; what is loaded anew takes its place.
   const bool has_draft = runtime->status().draft.state != ModelState::kAbsent;
@@ -274,10 +278,6 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
     model.runtime = runtime;
     OUTRIDER_RETURN_IF_ERROR(runtime->load(ModelRole::kTarget, *model.target,
                                            has_draft ? std::nullopt : model.entry.draft));
-  }
-  // A runtime whose target was lost keeps its files, which a client may have changed.
-  for (const DrafterFile& file : is_new ? model.entry.files : std::vector<DrafterFile>()) {
-    OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
   }
   return runtime;
 }

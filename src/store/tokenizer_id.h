@@ -23,8 +23,7 @@ struct TokenizerId {
 // "49152 tokens, hash 0123456789abcdef", for messages.
 std::string describe(const TokenizerId& id);
 
-// FNV-1a over each piece's length and bytes, in order: moved,
-// merged and split pieces change it.
+// FNV-1a over each piece's length and bytes, in order: moved, merged and split pieces change it.
 class TokenizerHash {
  public:
   void add(std::string_view piece);

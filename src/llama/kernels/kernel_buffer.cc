@@ -156,8 +156,9 @@ ggml_backend_buffer_t allocate(ggml_backend_buffer_type_t type, std::size_t size
     ask_for_large_pages(ggml_backend_buffer_get_base(buffer), ggml_backend_buffer_get_size(buffer));
     KernelLoad& load = kernel_load();
     if (load.locks) {
-      load.lock_error =
+      const int error =
           lock_pages(ggml_backend_buffer_get_base(buffer), ggml_backend_buffer_get_size(buffer));
+      if (error != 0) load.lock_error = error;
     }
   }
   buffer->buft = type;

@@ -11,9 +11,9 @@
 
 namespace outrider::llama {
 
-// A bound of the longest match, in bytes of the text: what these expressions match in one piece are
-// letters and digits, or other characters, with few of the other kind at the ends. A character that
-// is not ASCII may be either.
+// A bound of the longest match, in bytes of a valid text: what these expressions match in one piece
+// is what lies between two spaces, with one before it, or a run of spaces and signs, or
+// (exaone-moe) words with nothing but spaces between them.
 std::size_t longest_piece(std::string_view text);
 
 }  // namespace outrider::llama

@@ -37,7 +37,7 @@ std::size_t first_capacity(std::size_t n_bytes) {
 }
 
 constexpr std::size_t kShortPiece = 1024;  // 320 KiB: any thread's stack holds it
-constexpr std::size_t kLongestPiece = std::size_t{1} << 20;
+constexpr std::size_t kLongestPiece = std::size_t{4} << 20;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kStackPerByte = 4096;  // 2,820 measured
 #else
@@ -124,13 +124,19 @@ Result<std::vector<Token>> LlamaVocabulary::tokenize(std::string_view text, bool
   const std::size_t piece = splits ? longest_piece(text) : 0;
   if (piece <= kShortPiece) return tokenize_here(text, add_special, parse_special);
   if (piece > kLongestPiece) {
-    return invalid_argument("the text has " + std::to_string(piece) +
-                            " bytes without a change between words and what lies between them; at "
-                            "most 1 MiB of such can be tokenised");
+    return invalid_argument(
+        "the text has " + std::to_string(piece) +
+        " bytes without a space, or of spaces and signs alone; at most 4 MiB of "
+        "such can be tokenised");
   }
   Result<std::vector<Token>> tokens = std::vector<Token>();
-  OUTRIDER_RETURN_IF_ERROR(call_with_stack(
-      piece * kStackPerByte, [&] { tokens = tokenize_here(text, add_special, parse_special); }));
+  OUTRIDER_RETURN_IF_ERROR(call_with_stack(piece * kStackPerByte, [&] {
+    try {
+      tokens = tokenize_here(text, add_special, parse_special);
+    } catch (...) {  // for want of memory
+      tokens = resource_exhausted("out of memory");
+    }
+  }));
   return tokens;
 }
 

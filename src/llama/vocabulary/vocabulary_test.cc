@@ -143,7 +143,7 @@ TEST_P(VocabularyTest, ALongRunOfCharactersOverflowsNoStack) {
     EXPECT_EQ(*vocabulary().detokenize(*tokens), text);
   }
   if (!is_split) return;
-  const std::string endless((1 << 20) + 1, 'A');
+  const std::string endless((4 << 20) + 1, 'A');
   EXPECT_EQ(vocabulary().tokenize(endless, false, false).status().code(),
             StatusCode::kInvalidArgument);
 }
