@@ -26,7 +26,7 @@ const CLI::Option* find_option(const CLI::App& app, const std::string& key) {
 
 bool set_in_environment(const std::string& key) {
   const char* value = std::getenv(environment_name(key).c_str());
-  return value != nullptr && *value != '\0';
+  return value != nullptr && *value != '\0' && !is_service_link(key);
 }
 
 // Options of which one is given in place of another: the nearest replaces those that are further
