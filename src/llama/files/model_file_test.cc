@@ -13,6 +13,7 @@
 #include "llama/files/gguf_header.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "testing/gguf_damage.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -219,6 +220,7 @@ TEST_F(ModelFileTest, LoadingCanBeCancelledBeforeAndDuringIt) {
 
 // Not the file that they were read from, which nobody reads any more.
 TEST_F(ModelFileTest, WhatIsLockedAreTheWeightsThatWerePacked) {
+  if (testing::kSanitized) GTEST_SKIP() << "the sanitizers let mlock do nothing";
   FileOptions options;
   options.use_mlock = true;
   const auto file = ModelFile::load(write_tiny("t.gguf"), options, LoadHooks{});
