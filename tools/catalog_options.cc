@@ -22,19 +22,6 @@ CatalogEntry entry_of(std::string name, const ModelArguments& model) {
   return entry;
 }
 
-// The place in the hub is a name of the first model that comes from there, unless it is one of
-// another.
-void add_hub_names(CatalogModels& models, const std::vector<std::optional<std::string>>& repos) {
-  std::set<std::string> names;
-  for (const CatalogEntry& entry : models.entries) {
-    names.insert(entry.name);
-    names.insert(entry.aliases.begin(), entry.aliases.end());
-  }
-  for (std::size_t i = 0; i < repos.size(); ++i) {
-    if (repos[i] && names.insert(*repos[i]).second) add_alias(models.entries[i], *repos[i]);
-  }
-}
-
 void offer_draft(CatalogModels& models) {
   CatalogEntry& entry = models.entries.back();
   if (entry.draft) return;
@@ -112,10 +99,14 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
     repos.push_back(table.model.hf_repo);
     offer_draft(models);
   }
-  add_hub_names(models, repos);
   for (const CatalogEntry& entry : models.entries) {
     names.insert(entry.name);
     names.insert(entry.aliases.begin(), entry.aliases.end());
+  }
+  // The place in the hub is a name of the first model that comes from there, unless it is one of
+  // another.
+  for (std::size_t i = 0; i < repos.size(); ++i) {
+    if (repos[i] && names.insert(*repos[i]).second) add_alias(models.entries[i], *repos[i]);
   }
   if (a.model_dir) {
     Result<ModelFolder> folder = read_model_folder(*a.model_dir);

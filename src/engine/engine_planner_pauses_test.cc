@@ -98,54 +98,54 @@ TEST(Planner, ADraftThatBecomesSlowForGoodIsGivenUp) {
   EXPECT_LT(ms, 1.06 * 10.0 * plain_ms);
 }
 
-// A draft model whose context is full reads nothing, however often it is asked.
-TEST(Planner, ReadingThatADraftCannotDoIsNotBooked) {
+// A good draft with a context of 400 tokens, which has proved itself.
+struct ShortDraft {
+  explicit ShortDraft(std::int32_t n_sequences)
+      : target(testing::capabilities(n_sequences, kPlannedContext), PlannedWorld::target_rows()),
+        draft(testing::capabilities(n_sequences, 400), good_draft()) {
+    target.on_evaluated([this](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+    draft.on_evaluated([this](std::int64_t n) {
+      now_ms += kDraftShare * machine.ms(1) * (1.0 + 0.2 * static_cast<double>(n - 1));
+    });
+    engine.planner().set_target_cost(measured_curve(machine));
+    for (std::uint64_t text = 0; text < 3; ++text) say(engine, 100, 7 + text);
+  }
+
+  // What the draft's reading of 1,000 tokens takes, as far as is known.
+  double reading_ms() {
+    return engine.planner().account(0).reading_ms(1000, engine.planner().target_cost());
+  }
+
   const PlanMachine machine = plan_machines()[0];
   double now_ms = 0.0;
-  FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
-  FakeModel draft(testing::capabilities(1, 400), good_draft());
-  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
-  draft.on_evaluated([&](std::int64_t n) {
-    now_ms += kDraftShare * machine.ms(1) * (1.0 + 0.2 * static_cast<double>(n - 1));
-  });
-  const FakeVocabulary vocabulary(kVocab);
-  DraftModelDrafter drafter(draft, kVocab, {});
-  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
-  engine.planner().set_target_cost(measured_curve(machine));
-  for (std::uint64_t text = 0; text < 3; ++text) say(engine, 100, 7 + text);
+  FakeModel target;
+  FakeModel draft;
+  const FakeVocabulary vocabulary{kVocab};
+  DraftModelDrafter drafter{draft, kVocab, {}};
+  Engine engine{target, vocabulary, {&drafter}, {.now_ms = [this] { return now_ms; }}};
+};
+
+// A draft model whose context is full reads nothing, however often it is asked.
+TEST(Planner, ReadingThatADraftCannotDoIsNotBooked) {
+  ShortDraft world(1);
+  Engine& engine = world.engine;
   const double before_ms = engine.planner().account(0).invested_ms();
   say(engine, 380, 17);  // is longer than the draft's context after 20 of 250 tokens
-  EXPECT_LE(
-      engine.planner().account(0).invested_ms(),
-      before_ms + engine.planner().account(0).reading_ms(1000, engine.planner().target_cost()));
+  EXPECT_LE(engine.planner().account(0).invested_ms(), before_ms + world.reading_ms());
 }
 
 // Nor is it taken for free, or a pass for one as a pass for two, where another text is drafted for
 // beside it.
 TEST(Planner, ATextThatADraftCannotReadChangesNoCostsBesideAnother) {
-  const PlanMachine machine = plan_machines()[0];
-  double now_ms = 0.0;
-  FakeModel target(testing::capabilities(2, kPlannedContext), PlannedWorld::target_rows());
-  FakeModel draft(testing::capabilities(2, 400), good_draft());
-  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
-  draft.on_evaluated([&](std::int64_t n) {
-    now_ms += kDraftShare * machine.ms(1) * (1.0 + 0.2 * static_cast<double>(n - 1));
-  });
-  const FakeVocabulary vocabulary(kVocab);
-  DraftModelDrafter drafter(draft, kVocab, {});
-  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
-  engine.planner().set_target_cost(measured_curve(machine));
-  for (std::uint64_t text = 0; text < 3; ++text) say(engine, 100, 7 + text);
-  const auto reading_ms = [&] {
-    return engine.planner().account(0).reading_ms(1000, engine.planner().target_cost());
-  };
-  const double before_ms = reading_ms();
+  ShortDraft world(2);
+  Engine& engine = world.engine;
+  const double before_ms = world.reading_ms();
   ASSERT_GT(before_ms, 0.0);
   const std::vector<Token> full(420, 3);
   ASSERT_TRUE(engine.add(request(full, 1.0f, 5, 150, kAutoWidth)).ok());
   ASSERT_TRUE(engine.add(request({1, 2}, 1.0f, 6, 150, kAutoWidth)).ok());
-  run_all(engine, &drafter);
-  EXPECT_GT(reading_ms(), 0.5 * before_ms);
+  run_all(engine, &world.drafter);
+  EXPECT_GT(world.reading_ms(), 0.5 * before_ms);
 }
 
 }  // namespace

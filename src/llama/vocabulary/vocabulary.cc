@@ -120,7 +120,8 @@ Result<std::vector<Token>> LlamaVocabulary::tokenize(std::string_view text, bool
     return invalid_argument("the text is too long: " + std::to_string(text.size()) +
                             " bytes; at most 1 GiB can be tokenised at once");
   }
-  const bool splits = llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE;
+  const bool splits =
+      text.size() >= kShortPiece && llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE;
   const std::size_t piece = splits ? longest_piece(text) : 0;
   if (piece <= kShortPiece) return tokenize_here(text, add_special, parse_special);
   if (piece > kLongestPiece) {
