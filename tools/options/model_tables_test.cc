@@ -60,7 +60,7 @@ temp = 1
   EXPECT_EQ(tables[1].model.hf_repo, "user/repo:Q8_0");
   EXPECT_FALSE(tables[1].model.model);
   EXPECT_FALSE(has_draft(tables[1].model));
-  EXPECT_FALSE(target_options(tables[1].model).isolate) << "as its table says";
+  EXPECT_FALSE(tables[1].model.target.isolate) << "as its table says";
   EXPECT_EQ(tables[1].model.target.n_ctx, 2048);
   EXPECT_EQ(tables[1].model.target.exact, ExactMode::kOff);
 }
