@@ -11,6 +11,7 @@ program's cache.
 
 With --until X rounds are added until the 95 % interval of ours / best peer, over all of these prompts,
 is less than X wide each way at every temperature, and --rounds is the least, --most-rounds the most.
+Whether it is less than 0.05 is said in any case.
 
 A figure is tokens a second after the first token, (n - 1) / (time between the first token and the
 last), by each program's own clock; the median over prompts and rounds of a category. "Best peer" is
@@ -63,6 +64,7 @@ class Peer:
         self.server.stop()
 
 LEAST_TOKENS = 8  # of a text that is timed
+WANTED = 0.05  # the interval of a ratio, each way: what is called sure (docs/benchmarks.md)
 
 
 @functools.cache
@@ -120,19 +122,30 @@ def prompts_of(path, categories, per_category):
     """[(category, prompt)]: of `turns` or `messages` the user's first becomes a ChatML turn."""
     found = {}
     with open(path, encoding="utf-8") as file:
-        for line in file:
+        for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            entry = json.loads(line)
-            category = entry.get("category", "all")
-            prompt = entry.get("prompt")
-            if prompt is None:
-                turns = entry.get("turns") or [m["content"] for m in entry["messages"]
-                                               if m["role"] == "user"]
-                prompt = f"<|im_start|>user\n{turns[0]}<|im_end|>\n<|im_start|>assistant\n"
-            found.setdefault(category, []).append(prompt)
+            try:
+                entry = json.loads(line)
+                found.setdefault(entry.get("category", "all"), []).append(prompt_of(entry))
+            except (ValueError, LookupError, TypeError, AttributeError):
+                raise ValueError(f"{path}, line {number} is no prompt: it must be an object with "
+                                 "prompt, turns or messages") from None
     wanted = categories.split(",") if categories else list(found)
+    for category in wanted:
+        if category not in found:
+            raise ValueError(f"{path} has no category {category!r}; it has "
+                             f"{', '.join(map(repr, found)) or 'no prompts'}")
     return [(c, p) for c in wanted for p in found[c][:per_category]]
+
+
+def prompt_of(entry):
+    """Raises LookupError or TypeError where there is none."""
+    prompt = entry.get("prompt")
+    if prompt is not None:
+        return prompt
+    turns = entry.get("turns") or [m["content"] for m in entry["messages"] if m["role"] == "user"]
+    return f"<|im_start|>user\n{turns[0]}<|im_end|>\n<|im_start|>assistant\n"
 
 
 def complete(subject, prompt, sampling, seed, tokens):
@@ -245,6 +258,16 @@ def over_prompts(results, temperature, ours, peers):
     return [math.exp(x) for x in (mean, mean - half, mean + half, min(means))]
 
 
+def sureness(mean, half):
+    """How sure the ratio over all rounds is, half of the width of its interval a logarithm."""
+    said = f"Over all rounds of these prompts, ours / best peer: {mean:.3f}"
+    if half < 1:
+        said += f", 95 %: {mean * math.exp(-half):.3f} to {mean * math.exp(half):.3f}"
+    if half < WANTED:
+        return said
+    return said + f"; not known to {WANTED:.0%}: give more --rounds, or --until {WANTED}"
+
+
 def print_tables(results, peers, ours):
     """One table a temperature; what is compared is the first of `ours` that is not plain."""
     best_ours = next((n for n in ours if n != "plain"), None)
@@ -287,9 +310,7 @@ def print_tables(results, peers, ours):
                       f"(least {min(values):.2f})")
         if peers and best_ours:
             mean, half = interval(results, temperature, best_ours, peers)
-            if half < 1:
-                print(f"\nOver all rounds of these prompts, ours / best peer: {mean:.3f}, 95 %: "
-                      f"{mean * math.exp(-half):.3f} to {mean * math.exp(half):.3f}")
+            print("\n" + sureness(mean, half))
             prompts = over_prompts(results, temperature, best_ours, peers)
             if prompts:
                 print(f"\nOver single prompts, ours / best peer: {prompts[0]:.3f}, 95 %: "
@@ -322,13 +343,22 @@ def main():
     parser.add_argument("--peer-args", default="", help="for every llama-server; with '-ctk bf16 "
                         "-ctv f16 -fa on' it says what ours says, so that all work on one text")
     parser.add_argument("--json", help="also write all figures to this file")
+    parser.add_argument("--check", action="store_true",
+                        help="only say what is wrong with the options and the prompts")
     args = parser.parse_args()
     for setting in args.peers + args.ours:
         if "eagle3" in setting and not args.head:
             parser.error(f"{setting} needs an EAGLE-3 head: give --head")
         if re.search("draft-(simple|model)", setting) and not args.draft:
             parser.error(f"{setting} needs a draft model: give --draft")
-    prompts = prompts_of(args.prompts, args.categories, args.per_category)
+    try:
+        prompts = prompts_of(args.prompts, args.categories, args.per_category)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    if not prompts:
+        parser.error(f"there are no prompts in {args.prompts}, or --per-category is 0")
+    if args.check:
+        return
     temperatures = args.temps.split(",")
     subjects = {}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the servers would stay

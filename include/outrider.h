@@ -170,13 +170,15 @@ typedef void (*outrider_event_fn)(void *user, const char *event_json);
 OUTRIDER_EXPORT int outrider_subscribe(outrider *instance, outrider_event_fn callback, void *user);
 
 /* A line of the log, without a newline. Levels: 0 debug, 1 info, 2 warning, 3 error. Comes from any
- * thread of any instance, one at a time. */
+ * thread of any instance, one at a time, also from the one that decodes: a callback must not wait
+ * for a completion or a model (completion.run, "wait_ms"), which may be waiting for it. */
 typedef void (*outrider_log_fn)(void *user, int level, const char *text);
 
 /* From now on what the library and llama.cpp log while models load and run goes to `callback` with
  * `user`; NULL (the default): it is dropped. For the whole process, before or after instances are
  * created. When it returns, the earlier one is not running any more (unless this
- * is called from inside a callback). */
+ * is called from inside a callback). No effect in a child that was forked from a process whose
+ * instances have logged. */
 OUTRIDER_EXPORT void outrider_set_log(outrider_log_fn callback, void *user);
 
 #ifdef __cplusplus

@@ -137,8 +137,8 @@ RPCSERVER_API const char *async_completion_init(const char *req_json);
    "completion_probabilities" when n_probs > 0; the last one is the final response, after a cancel
    too: {"content": "", "stop": true, "model", "tokens_predicted", "tokens_evaluated",
    "generation_settings", "prompt", "truncated", "stopped_eos", "stopped_word", "stopped_limit",
-   "stopped_cancelled", "stopping_word", "tokens_cached", "timings", "speculation", "status": 200,
-   "completion_probabilities"}; a completion that failed has status 500 and "error". */
+   "stopped_cancelled", "stopping_word", "tokens_cached", "timings", "speculation", "kernels",
+   "kernels_reason", "status": 200, "completion_probabilities"}; a completion that failed has status 500 and "error". */
 RPCSERVER_API const char *async_completion_poll(const char *cmd_json);
 
 /* Ends a completion, chosen as for async_completion_poll, with what it has, within one step

@@ -79,8 +79,8 @@ inline Completion complete(LanguageModel& target, const Vocabulary& vocabulary,
   return std::move(completion).value();
 }
 
-// Steps by width and guesses by depth are the steps and the guesses. Fillers count as drafted where
-// they are accepted, and have no depth.
+// Steps by width and guesses by depth are the steps and the guesses. Fillers count as drafted, and
+// have no depth.
 inline void expect_shape_adds_up(const SpeculationStats& s) {
   std::int64_t steps = 0;
   for (const std::int64_t n : s.steps_by_width) steps += n;
@@ -96,7 +96,7 @@ inline void expect_shape_adds_up(const SpeculationStats& s) {
     all.accepted += depth.accepted;
   }
   EXPECT_LE(all.accepted, s.accepted);
-  EXPECT_EQ(s.accepted - all.accepted, s.drafted - all.drafted) << "fillers";
+  EXPECT_LE(s.accepted - all.accepted, s.drafted - all.drafted) << "fillers";
 }
 
 // Plain decoding by the definition: no engine, no trees, one row at a time.

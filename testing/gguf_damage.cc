@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "testing/gguf_file.h"
 
@@ -190,6 +191,36 @@ Result<std::vector<BadModelFile>> write_models_that_abort(const std::string& goo
   add("more prediction layers than layers", "prediction.gguf",
       [](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.nextn_predict_layers", 100); });
   add("a text twice in the vocabulary", "tokens.gguf", repeat_a_token);
+  add("an unknown scaling of positions", "scaling.gguf",
+      [](gguf_context* gguf) { gguf_set_val_str(gguf, "llama.rope.scaling.type", "dynamic"); });
+  const auto numbers = [&](const char* what, const std::string& name,
+                           const std::vector<std::pair<const char*, std::uint32_t>>& values) {
+    add(what, name, [values](gguf_context* gguf) {
+      for (const auto& [key, value] : values) gguf_set_val_u32(gguf, key, value);
+    });
+  };
+  numbers("experts used that are not there", "experts-none.gguf", {{"llama.expert_used_count", 2}});
+  numbers("more experts used than there are", "experts-used.gguf",
+          {{"llama.expert_count", 4}, {"llama.expert_used_count", 5}});
+  numbers("experts of which none is used", "experts-unused.gguf",
+          {{"llama.expert_count", 4}, {"llama.expert_used_count", 0}});
+  numbers("too many experts", "experts-1025.gguf",
+          {{"llama.expert_count", 1025}, {"llama.expert_used_count", 1}});
+  numbers("groups of experts without experts", "experts-no-groups.gguf",
+          {{"llama.expert_group_count", 2}});
+  numbers(
+      "as many groups as experts", "experts-groups.gguf",
+      {{"llama.expert_count", 4}, {"llama.expert_used_count", 1}, {"llama.expert_group_count", 4}});
+  numbers("groups that are not of one size", "experts-uneven.gguf",
+          {{"llama.expert_count", 8},
+           {"llama.expert_used_count", 1},
+           {"llama.expert_group_count", 3},
+           {"llama.expert_group_used_count", 1}});
+  numbers("all groups of experts used", "experts-all-groups.gguf",
+          {{"llama.expert_count", 8},
+           {"llama.expert_used_count", 1},
+           {"llama.expert_group_count", 4},
+           {"llama.expert_group_used_count", 4}});
   if (!status.ok()) return status;
   return files;
 }

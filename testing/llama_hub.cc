@@ -3,13 +3,12 @@
 #include <cpp-httplib/httplib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
 namespace outrider::testing {
 namespace {
-
-const std::string kCommit(40, 'c');
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
@@ -44,18 +43,26 @@ void LlamaHub::Server::send_file(LlamaHub& hub, const httplib::Request& q, httpl
     a.status = file.status;
     return;
   }
-  std::string bytes = file.bytes;
+  const std::string bytes = file.bytes;
   if (q.method == "HEAD") {
-    if (file.announces >= 0) bytes.resize(static_cast<std::size_t>(file.announces));
-    a.set_content(bytes, "application/octet-stream");
+    const std::size_t n =
+        file.announces >= 0 ? static_cast<std::size_t>(file.announces) : bytes.size();
+    a.set_content_provider(n, "application/octet-stream",
+                           [](std::size_t, std::size_t, httplib::DataSink&) { return false; });
+    return;
+  }
+  if (file.get_status != 200) {
+    a.status = file.get_status;
     return;
   }
   if (q.has_header("Range")) hub.ranges_.push_back(q.get_header_value("Range"));
+  if (file.ignores_ranges) a.status = 200;
   const bool breaks = file.breaks_after >= 0 && (file.breaks > 0 || file.stalls);
   if (breaks && !file.stalls) --file.breaks;
   const std::size_t end = breaks ? static_cast<std::size_t>(file.breaks_after) : bytes.size();
-  const auto send = [&hub, bytes, end, stalls = file.stalls](std::size_t at, std::size_t n,
-                                                             httplib::DataSink& sink) {
+  const auto send = [&hub, bytes, end, stalls = file.stalls, is_slow = file.is_slow](
+                        std::size_t at, std::size_t n, httplib::DataSink& sink) {
+    if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const std::size_t stop = stalls && hub.goes_on(at >= end) ? bytes.size() : end;
     if (at >= stop) return false;
     const std::size_t now = std::min({n, stop - at, std::size_t{4096}});
@@ -89,14 +96,16 @@ LlamaHub::LlamaHub() : server_(std::make_unique<Server>()) {
     if (repo == repos_.end()) {
       a.status = 404;
     } else if (q.matches[2].str() == "refs") {
-      a.set_content(R"({"branches":[{"name":"main","targetCommit":)" + quoted(kCommit) + "}]}",
+      const auto commit = commits_.find(repo->first);
+      const std::string name(40, commit == commits_.end() ? 'c' : commit->second);
+      a.set_content(R"({"branches":[{"name":"main","targetCommit":)" + quoted(name) + "}]}",
                     "application/json");
     } else {
       a.set_content(tree_of(repo->second), "application/json");
     }
   });
   // As hubs do: the file itself is elsewhere.
-  http.Get(R"(/([^/]+/[^/]+)/resolve/c+/(.*))",
+  http.Get(R"(/([^/]+/[^/]+)/resolve/[0-9a-f]+/(.*))",
            [](const httplib::Request& q, httplib::Response& a) {
              a.set_redirect("/cdn/" + q.matches[1].str() + "/" + q.matches[2].str());
            });
@@ -144,6 +153,11 @@ void LlamaHub::put(const std::string& repo, const std::string& path, HubFile fil
 void LlamaHub::refuse(const std::string& repo, int status) {
   const std::lock_guard<std::mutex> lock(mutex_);
   refused_[repo] = status;
+}
+
+void LlamaHub::commit(const std::string& repo, char digit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  commits_[repo] = digit;
 }
 
 void LlamaHub::want_token(const std::string& token) {

@@ -17,10 +17,13 @@ struct HubFile {
   std::string bytes;
   std::string sha256;              // as the hub gives it; empty: it gives none
   int status = 200;                // of the file itself
+  int get_status = 200;            // the same, but not where asked for the head alone
   std::int64_t breaks_after = -1;  // a connection ends after that many bytes of it; negative: not
   int breaks = 0;                  // how often it does
   std::int64_t announces = -1;     // bytes, where asked for the head alone; negative: what it has
   bool stalls = false;             // nothing more comes after `breaks_after`, until let_go()
+  bool ignores_ranges = false;     // all of it comes, with a 200, where its rest is asked for
+  bool is_slow = false;            // 100 ms before every 4 KiB
 };
 
 // Any thread. Ends its server when destroyed.
@@ -36,6 +39,8 @@ class LlamaHub {
   void put(const std::string& repo, const std::string& path, HubFile file);
   // Everything about the repository is answered with it; 0: as it is.
   void refuse(const std::string& repo, int status);
+  // The last commit is this digit 40 times; "c" until then.
+  void commit(const std::string& repo, char digit);
   // Only who brings this token may read; empty: everybody.
   void want_token(const std::string& token);
 
@@ -54,6 +59,7 @@ class LlamaHub {
   mutable std::mutex mutex_;  // guards what follows
   std::map<std::string, std::map<std::string, HubFile>> repos_;
   std::map<std::string, int> refused_;
+  std::map<std::string, char> commits_;
   std::string token_;
   std::vector<std::string> ranges_;
   bool released_ = false;

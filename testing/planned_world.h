@@ -133,10 +133,10 @@ class PlannedWorld {
     EXPECT_LE(s.emitted, s.accepted + s.steps);  // the last step may be cut off
     expect_shape_adds_up(s);
     if (s.drafters.empty() || !s.enabled) return;
-    // What only filled a step counts where it happened to be right.
+    // What only filled a step is nobody's guess.
     const std::int64_t fillers = s.drafted - s.drafters[0].drafted;
     EXPECT_GE(fillers, 0);
-    EXPECT_EQ(fillers, s.accepted - s.drafters[0].accepted);
+    EXPECT_GE(fillers, s.accepted - s.drafters[0].accepted);
   }
 
   void spend(double ms) {

@@ -157,6 +157,7 @@ class TinyModelBuilder {
     add_noise(tensor);
     if (writes_stream) clear_row(tensor, kTinyBiasDimension);
     tensors_.push_back(std::move(tensor));
+    if (options_.weight_scales) add_scale(name, 1);
     if (!options_.linear_biases) return;
     TinyTensor bias{{name + ".bias", GGML_TYPE_F32, {rows}}, {}};
     const std::uint64_t key = tensor_key(options_.seed, bias.info.name);
@@ -166,6 +167,12 @@ class TinyModelBuilder {
                                                                      : static_cast<float>(value));
     }
     tensors_.push_back(std::move(bias));
+  }
+
+  void add_scale(const std::string& name, int n) {
+    TinyTensor scale{{name + ".scale", GGML_TYPE_F32, {n}}, {}};
+    scale.values.assign(static_cast<std::size_t>(n), 1.0F);
+    tensors_.push_back(std::move(scale));
   }
 
   void add_layer(int layer) {
@@ -208,6 +215,7 @@ class TinyModelBuilder {
     }
     tensor.info.shape = {columns, rows, options_.n_expert};
     tensors_.push_back(std::move(tensor));
+    if (options_.weight_scales) add_scale(name, options_.n_expert);
   }
 
   void add_attention(const std::string& block) {
@@ -277,9 +285,11 @@ Status check_options(const TinyModelOptions& options) {
     if (options.n_embd != options.n_head * options.head_size) {
       return bad("n_embd must be n_head * head_size but for llama");
     }
-    if (options.linear_biases || options.rope_factors || options.tied_output ||
-        options.short_context > 0) {
-      return bad("linear_biases, rope_factors, short_context and tied_output are for llama only");
+    if (options.linear_biases || options.weight_scales || options.rope_factors ||
+        options.tied_output || options.short_context > 0) {
+      return bad(
+          "linear_biases, weight_scales, rope_factors, short_context and tied_output are for llama "
+          "only");
     }
     if (options.sliding_window < 1) return bad("sliding_window must be at least 1");
   }

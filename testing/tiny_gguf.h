@@ -78,7 +78,10 @@ struct TinyModelOptions {
 
   bool tied_output = false;    // the output reuses token_embd; then there are no biases per token
   bool linear_biases = false;  // attn_q, attn_k, attn_v, attn_output and ffn_* biases
-  bool rope_factors = false;   // a rope_freqs tensor, as Llama 3.1 has
+  // A factor of 1 for each matrix (for experts, each of them), as ".scale": NVFP4 files have such.
+  // For llama. The text is that of the model without.
+  bool weight_scales = false;
+  bool rope_factors = false;  // a rope_freqs tensor, as Llama 3.1 has
   // Two of them, as Phi-3 has ("longrope"), for contexts of so many tokens and for longer ones; 0:
   // none. Not with rope_factors.
   int short_context = 0;

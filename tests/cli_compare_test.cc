@@ -313,11 +313,24 @@ TEST(CliInspect, AFileThatLlamaCppAbortsOnIsAnErrorThatNamesIt) {
   const CliFolder folder;
   const std::string good = folder.path("good.gguf");
   const std::string bad = folder.path("bad.gguf");
-  ASSERT_TRUE(write_tiny_gguf(good, {.n_expert = 4}).ok());
-  const auto none_used = [](gguf_context* gguf) {
-    gguf_set_val_u32(gguf, "llama.expert_used_count", 0);
+  ASSERT_TRUE(write_tiny_gguf(good, {.architecture = TinyArchitecture::kShortConv}).ok());
+  // Of lfm2moe, without experts: llama.cpp asserts them, and nothing of ours checks that.
+  const auto no_experts = [](gguf_context* gguf) {
+    gguf_set_val_str(gguf, "general.architecture", "lfm2moe");
+    const auto set = [gguf](const std::string& key, std::uint32_t value) {
+      gguf_set_val_u32(gguf, ("lfm2moe." + key).c_str(), value);
+    };
+    set("block_count", 2);
+    set("context_length", 64);
+    set("embedding_length", 128);
+    set("feed_forward_length", 256);
+    set("attention.head_count", 2);
+    set("shortconv.l_cache", 3);
+    set("expert_feed_forward_length", 32);
+    set("expert_gating_func", 2);
+    gguf_set_val_f32(gguf, "lfm2moe.attention.layer_norm_rms_epsilon", 1e-5F);
   };
-  ASSERT_TRUE(copy_changed(good, bad, none_used, /*left_out=*/"").ok());
+  ASSERT_TRUE(copy_changed(good, bad, no_experts, /*left_out=*/"").ok());
   EXPECT_EQ(run_cli(folder.call({"inspect", good})).exit_code, 0) << "the control";
   const CliResult result = run_cli(folder.call({"inspect", bad}));
   EXPECT_EQ(result.signal, 0);

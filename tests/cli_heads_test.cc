@@ -110,6 +110,10 @@ TEST_F(CliHeads, CompareAndBenchTakeIt) {
   EXPECT_NE(oracle.err.find("eagle3, which guesses from the target's hidden states"),
             std::string::npos)
       << oracle.err;
+  const CliResult calibrated = run({"calibrate", "-m", target_, "-d", head_});
+  EXPECT_EQ(calibrated.exit_code, 1);
+  EXPECT_NE(calibrated.err.find("is a trained head (eagle3)"), std::string::npos) << calibrated.err;
+  EXPECT_EQ(calibrated.err.find("loading"), std::string::npos) << "before all that takes long";
 }
 
 TEST_F(CliHeads, InspectSaysWhatItReadsAndWhyItDoesNotFit) {

@@ -43,6 +43,17 @@ TEST(CliHelp, HelpThatCannotBeWrittenIsAFailureWithItsReason) {
   }
 }
 
+TEST(CliHelp, EveryExitCodeIsNamedWhereTheyAreListed) {
+  const std::string help = outrider({"--help"}).out;
+  const std::string page = outrider({"man"}).out;
+  for (const std::string& text :
+       {help.substr(help.rfind("Exit codes")), page.substr(page.rfind(".SH EXIT STATUS"))}) {
+    for (const char* const code : {"0 done", "1 failed", "2 wrong usage", "130", "143", "129"}) {
+      EXPECT_NE(text.find(code), std::string::npos) << code << " in " << text;
+    }
+  }
+}
+
 // What the help of `command` says of `option` ("--width N") up to its default, in one line.
 std::string said_of(const std::string& command, const std::string& option) {
   std::istringstream words(outrider({command, "--help"}).out);

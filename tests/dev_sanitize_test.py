@@ -124,11 +124,11 @@ test_sanitized 0 1000  # seconds: the release build, its tests
         self.assertIn("the others would not have fitted (OUTRIDER_TEST_MINUTES)", done.stdout)
 
     def test_where_the_release_build_took_longer_than_what_is_left_nothing_is_and_that_is_said(self):
-        self.fake("ninja", NINJA.replace("exit 0", "sleep 2; exit 0"))
+        self.fake("ninja", NINJA.replace("exit 0", 'case "$*" in *-j*) sleep 2 ;; esac; exit 0'))
         (self.dir / "tested").unlink(missing_ok=True)
         code, _, output = self.dev("test", OUTRIDER_TEST_MINUTES="0")
         self.assertEqual(code, 0, output)
-        self.assertIn("nothing was tested with sanitizers: 0 of 0 minutes", output)
+        self.assertRegex(output, r"nothing was tested with sanitizers: \d+ of 0 minutes")
         self.assertNotIn("--preset asan", (self.dir / "tested").read_text())
 
     def test_the_rest_fits_by_what_its_part_took_and_the_release_build_s_tests(self):

@@ -14,6 +14,7 @@
 #include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_pair.h"
+#include "tests/long_short.h"
 #include "tests/pair.h"
 #include "tests/perturbed_model.h"
 #include "tests/step_widths.h"
@@ -253,6 +254,14 @@ TEST_P(SameOutput, TheTargetAsItsOwnDraftIsAcceptedWhole) {
       EXPECT_GT(got.speculation.drafted, 0);
     }
   }
+}
+
+TEST_P(SameOutput, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
+  DraftModelDrafter drafter(*draft_->model, vocabulary().size(), is_end());
+  testing::expect_long_and_short(*target_->model, vocabulary(), drafter, [&] {
+    const std::string problem = drafter.check_integrity();
+    return problem.empty() ? draft_->model->check_integrity() : problem;
+  });
 }
 
 TEST_P(SameOutput, EveryAcceptanceCountKeepsBothCachesInStep) {

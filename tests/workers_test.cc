@@ -2,11 +2,16 @@
 // dies or is none is an error.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "backend/llama_loader.h"
 #include "llama/workers/rpc_worker.h"
@@ -269,6 +274,32 @@ TEST(WorkerHello, StrangersAndOtherVersionsAreRefused) {
   EXPECT_NE(status.message().find("speaks version 6.0"), std::string::npos) << status.message();
   const Stranger other(hello_answer(29, 7));
   EXPECT_EQ(llama::check_worker(other.worker(), kPatience, nullptr).code(), StatusCode::kNotFound);
+}
+
+// ggml's worker has one client at a time, and stays with it until its connection ends.
+TEST_F(Workers, AChildThatWasForkedDuringACheckKeepsNoWorkerBusy) {
+  const WorkerProcess worker;
+  const llama::WorkerAddress address = *llama::parse_worker_address(worker.address());
+  std::atomic<bool> stop{false};
+  std::vector<pid_t> children;
+  std::thread checking([&] {
+    while (!stop.load()) EXPECT_TRUE(llama::check_worker(address, 60'000, nullptr).ok());
+  });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) pause();
+    }
+    if (child > 0) children.push_back(child);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  stop.store(true);
+  checking.join();
+  EXPECT_TRUE(llama::check_worker(address, 60'000, nullptr).ok());
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
 }
 
 TEST_F(Workers, OneThatIsBusySaysNothingAndIsGivenUp) {

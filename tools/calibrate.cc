@@ -128,6 +128,12 @@ Status check_kept() {
 }
 
 Result<int> CalibrateCommand::run() {
+  if (model_.draft_model && model_.draft_name != kDraftModelName) {
+    return unsupported("'" + *model_.draft_model + "' is a trained head (" +
+                       std::string(model_.draft_name) +
+                       "), whose passes cannot be measured apart from a text that the target "
+                       "reads; leave it out (bench says what it gains)");
+  }
   if (plot_) {
     OUTRIDER_RETURN_IF_ERROR(
         check_output_file({.option = "--plot", .path = *plot_, .reads = model_files(model_)}));

@@ -24,7 +24,7 @@ CatalogEntry entry_of(std::string name, const ModelArguments& model) {
 
 void offer_draft(CatalogModels& models) {
   CatalogEntry& entry = models.entries.back();
-  if (entry.draft) return;
+  if (entry.draft || entry.target.isolate) return;  // of those its file is not read here
   const std::optional<std::string> draft = find_draft_beside(entry.target.path);
   if (!draft) return;
   entry.offered_draft = *draft;
@@ -59,6 +59,12 @@ void add_alias(CatalogEntry& entry, const std::string& alias) {
   const bool has =
       std::find(entry.aliases.begin(), entry.aliases.end(), alias) != entry.aliases.end();
   if (alias != entry.name && !has) entry.aliases.push_back(alias);
+}
+
+void add_aliases(CatalogEntry& entry, const std::string& names) {
+  for (const std::string& alias : parts_of(names)) {
+    if (!alias.empty()) add_alias(entry, alias);  // as llama-server takes "a,"
+  }
 }
 
 void read_config_models(const CLI::App& app, const ModelArguments& defaults, CatalogArguments& a) {

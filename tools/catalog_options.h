@@ -55,6 +55,8 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
 
 // One that the entry has already is none.
 void add_alias(CatalogEntry& entry, const std::string& alias);
+// Several, with commas between them.
+void add_aliases(CatalogEntry& entry, const std::string& names);
 
 // max_models, memory_bytes and free_memory; the rest is the caller's.
 CatalogOptions catalog_options(const CatalogArguments& arguments);

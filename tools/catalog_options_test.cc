@@ -89,6 +89,8 @@ TEST_F(CatalogOptionsTest, NamesThatAreSaidTwiceAndFilesWithNoUsableNameAreServe
   ASSERT_TRUE(models.ok()) << models.status().message();
   for (const char* alias : {"own", "mine", "mine"}) add_alias(models->entries[0], alias);
   EXPECT_EQ(models->entries[0].aliases, std::vector<std::string>{"mine"});
+  add_aliases(models->entries[0], "own,,gpt-4, gpt-4o,");
+  EXPECT_EQ(models->entries[0].aliases, (std::vector<std::string>{"mine", "gpt-4", "gpt-4o"}));
   EXPECT_EQ(models->entries[1].aliases, std::vector<std::string>{"uno"});
   EXPECT_EQ(models->entries.back().name, longest.substr(0, 128));
   testing::FakeLoader loader;

@@ -44,6 +44,9 @@ class Command {
   // The models to be there before run() is called; null: none. Those of the hub are downloaded.
   virtual ModelArguments* models() { return nullptr; }
 
+  // False when no file of models() may be read in this process, since it may be damaged.
+  virtual bool trusts_models() const { return true; }
+
   // False when it executes nothing of llama.cpp, so that any processor will do.
   virtual bool computes() const { return true; }
 

@@ -6,12 +6,12 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "backend/model_host.h"
 #include "base/build_commit.h"
 #include "base/list_of.h"
 #include "base/nearest.h"
+#include "base/usable_processors.h"
 #include "llama/base/processor.h"
 #include "llama/files/model_file.h"
 #include "tools/command.h"
@@ -34,9 +34,7 @@ constexpr const char* kSummary =
 constexpr const char* kExample =
     "Example:\n"
     "  outrider run -m target.gguf -d draft.gguf -p \"Once upon a time\" --stats\n\n"
-    "'outrider COMMAND --help' lists a command's options.\n\n"
-    "Exit codes: 0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C, "
-    "143 by SIGTERM, 129 by SIGHUP (serve and worker: 0, that is how they are stopped).";
+    "'outrider COMMAND --help' lists a command's options.\n\nExit codes: ";
 
 std::string version_text() {
   return "outrider " + with_commit(OUTRIDER_VERSION) + "\nllama.cpp " + OUTRIDER_LLAMA_COMMIT +
@@ -51,7 +49,7 @@ void declare(CLI::App& root, const std::vector<std::unique_ptr<Command>>& comman
   root.set_version_flag("--version", version_text(),
                         "print the versions of Outrider and llama.cpp, and how they were built");
   root.allow_extras();
-  root.footer(kExample);
+  root.footer(kExample + std::string(kExitCodes));
   for (const std::unique_ptr<Command>& command : commands) {
     CLI::App* app = root.add_subcommand(command->name(), command->summary());
     app->group("Commands");
@@ -124,11 +122,12 @@ std::string typed(int argc, const char* const* argv) {
 
 // Threads that take turns on a processor make a step many times as long.
 void warn_of_threads(const ModelArguments& models) {
-  const auto n = static_cast<std::int32_t>(std::thread::hardware_concurrency());
-  if (n == 0 || models.target.n_threads <= n) return;
+  const std::int32_t n = usable_processors();
+  if (models.target.n_threads <= n) return;
   const std::string given = std::to_string(models.target.n_threads);
-  print_warning(origin("--threads", given) + " is " + given + ", but there are " +
-                std::to_string(n) + " processors here; steps take longer with more threads");
+  print_warning(origin("--threads", given) + " is " + given + ", but " + std::to_string(n) +
+                (n == 1 ? " processor" : " processors") +
+                " may be used here; steps take longer with more threads");
 }
 
 // Throws UsageError for an option that was typed and does nothing here.
@@ -165,7 +164,10 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
     warn_of_threads(*models);
     const int fetched = fetch_models(*models);
     if (fetched != kDone) return fetched;
-    offer_draft(*models);
+    if (command.trusts_models()) {
+      name_draft(*models);
+      offer_draft(*models);
+    }
   }
   return command.run_and_tell(typed(argc, argv));
 }

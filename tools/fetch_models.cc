@@ -36,13 +36,6 @@ Status fetch_both(ModelArguments& a, Terminal& terminal) {
   return fetch(a.hf_repo_draft, a.draft_model, terminal);
 }
 
-// Loading a file that cannot be read will say what is wrong with it.
-void name_draft(ModelArguments& a) {
-  if (!a.draft_model) return;
-  const Result<llama::GgufHeader> header = llama::read_gguf_header(*a.draft_model);
-  if (header.ok()) a.draft_name = draft_name(header->architecture);
-}
-
 }  // namespace
 
 int fetch_models(ModelArguments& a) {
@@ -53,12 +46,19 @@ int fetch_models(ModelArguments& a) {
     // One that came when there was nothing to fetch any more.
     if (terminal.signals.raised()) return terminal.signals.exit_code();
   }
-  name_draft(a);
   return kDone;
+}
+
+// Loading a file that cannot be read will say what is wrong with it.
+void name_draft(ModelArguments& a) {
+  if (!a.draft_model) return;
+  const Result<llama::GgufHeader> header = llama::read_gguf_header(*a.draft_model);
+  if (header.ok()) a.draft_name = draft_name(header->architecture);
 }
 
 void offer_draft(const ModelArguments& a) {
   if (!a.model || has_draft(a) || isatty(STDERR_FILENO) != 1) return;
+  if (a.target.isolate) return;  // this process does not read its file
   const std::optional<std::string> draft = find_draft_beside(*a.model);
   if (draft) print_hint(draft_offer(*a.model, *draft));
 }

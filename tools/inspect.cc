@@ -64,6 +64,7 @@ class InspectCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   ModelArguments* models() override { return &model_; }
+  bool trusts_models() const override { return false; }
   Result<int> run() override;
 
  private:

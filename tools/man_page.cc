@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tools/options/config.h"
+#include "tools/report.h"
 
 namespace outrider::tools {
 namespace {
@@ -122,9 +123,7 @@ std::string man_page(const CommandTable& table) {
   std::map<std::string, std::string> said;  // entries -> the command that has them
   for (const CommandRow& command : table.commands) text += command_section(command, said);
   text += ".SH ENVIRONMENT AND FILES\n" + paragraphs(kLayersHelp);
-  text +=
-      ".SH EXIT STATUS\n0: done. 1: failed; the message is on standard error. 2: wrong usage. "
-      "130: ended by Ctrl\\-C (serve and worker: 0, that is how they are stopped).\n";
+  text += ".SH EXIT STATUS\n" + plain(std::string(kExitCodes)) + "\n";
   return text;
 }
 

@@ -15,6 +15,10 @@ inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 inline constexpr int kSignalBase =
     128;  // + the signal's number: ended by Ctrl-C, SIGTERM or SIGHUP
+// The same in words.
+inline constexpr std::string_view kExitCodes =
+    "0 done, 1 failed (the message is on stderr), 2 wrong usage, 130 ended by Ctrl-C, 143 by "
+    "SIGTERM, 129 by SIGHUP (serve and worker: 0, that is how they are stopped).";
 
 // "outrider: error: <message>" in one line (on a terminal, in as many as it takes), and "outrider:
 // hint: <hint>" in the next when there is one.

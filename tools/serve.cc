@@ -132,9 +132,9 @@ void ServeCommand::add_options(CLI::App& app) {
   OptionGroup server(app, "Server");
   add_fields(server, http::server_fields(), server_);
   server.add_texts(
-      "--alias", aliases_, "NAME",
-      "a name of the default model that clients may ask for, beside its file's; may be "
-      "given several times");
+      "--alias", aliases_, "NAME,...",
+      "a name of the default model that clients may ask for, beside its file's; several with "
+      "commas between them, or given several times");
   add_fields(server, runtime_fields(), runtime_, {"retention_ms"});
   add_fields(server, chat_fields(), request_.request.chat, {"parallel_tool_calls"});
   add_model_options(app, model_);
@@ -161,7 +161,7 @@ Result<std::unique_ptr<Catalog>> ServeCommand::make_catalog(ModelLoader& loader,
   for (CatalogEntry& entry : models.entries) {
     entry.target.widest = opened_width(request_.request);
   }
-  for (const std::string& alias : aliases_) add_alias(models.entries.front(), alias);
+  for (const std::string& names : aliases_) add_aliases(models.entries.front(), names);
   CatalogOptions options = catalog_options(catalog_);
   options.runtime = runtime_;
   options.runtime.not_kept = print_not_kept;

@@ -1,5 +1,7 @@
 #include "tools/text_output.h"
 
+#include <poll.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -75,6 +77,10 @@ void TextOutput::write(std::string_view bytes) {
       bytes.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EPIPE) {
       closed_ = true;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      // Another process that shares the terminal or pipe has set O_NONBLOCK for all of them.
+      pollfd room{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+      poll(&room, 1, -1);
     } else if (errno != EINTR) {
       status_ =
           internal_error(std::string("cannot write to standard output: ") + std::strerror(errno));

@@ -44,6 +44,7 @@ cmd_bench() {
   if [[ ${1:-} == compare ]]; then
     # What is wrong is said before anything is built.
     if [[ " $* " =~ \ (-h|--help)\  ]]; then exec python3 bench/compare_peers.py --help; fi
+    python3 bench/compare_peers.py --target - --draft - "${@:2}" --check || exit
   else
     [[ $# -le 1 && ${1:-} != -* ]] ||
       die "bench: give one file of prompts at most; options are for 'bench compare'"

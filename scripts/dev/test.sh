@@ -203,9 +203,11 @@ test_style() {
 }
 
 cmd_test() {
-  local without_models=() begin built tested
-  (need examples node clients shells) ||
+  local without_models=() missing="" begin built tested
+  if ! (need examples node clients shells); then
+    missing=yes
     say "./dev: going on without what the module for Node.js, pkg-config, some clients and shells need"
+  fi
   need_build
   if ! download smollm2 gemma; then
     [[ -n $CONFIGURED ]] || die "nothing can be built without llama.cpp's source"
@@ -213,6 +215,10 @@ cmd_test() {
     without_models=(-LE model)
   fi
   test_style
+  [[ -z $missing || ${CI:-} != true ]] ||
+    die "the module for Node.js, the clients and the shells must be tested (see the beginning)"
+  # Before an hour of building; what cannot be had is said again where it is needed.
+  [[ ${#without_models[@]} != 0 ]] || python3 tests/clients/run.py --install >&2 || true
   parts 6
   part "building release"
   begin=$SECONDS

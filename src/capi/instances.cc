@@ -31,11 +31,13 @@ Instances& instances() {
   return all;
 }
 
-// Ends those in the list, on this thread. `background`: it is all.thread.
+// Ends those in the list, on this thread. `background`: it is all.thread. Else those that it ends
+// are left to it: the callback that destroyed one may still run, and wait for whoever is here.
 void end_listed(Instances& all, bool background = false) {
   for (;;) {
     std::unique_ptr<Instance> instance;  // is destroyed once the mutex is free
     const std::lock_guard<std::mutex> lock(all.mutex);
+    if (!background && all.running) return;
     instance.reset(all.first_to_end);
     if (instance == nullptr) {
       if (background) all.running = false;
@@ -90,12 +92,15 @@ void end_waiting() noexcept { end_listed(instances()); }
 
 void finish_background() noexcept {
   Instances& all = instances();
-  std::thread last;
-  {
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    last.swap(all.thread);
+  for (;;) {
+    std::thread last;
+    {
+      const std::lock_guard<std::mutex> lock(all.mutex);
+      last.swap(all.thread);
+    }
+    if (!last.joinable()) break;
+    last.join();
   }
-  if (last.joinable()) last.join();
   end_listed(all);
 }
 

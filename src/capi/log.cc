@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/on_exit.h"
+#include "base/process_end.h"
 
 namespace outrider::capi {
 namespace {
@@ -16,6 +17,8 @@ struct LogState {
   std::mutex mutex;  // guards what follows
   LogFunction callback = nullptr;
   void* user = nullptr;
+  // That has given out lines: in a child of it one of the mutexes may be locked for ever.
+  FirstProcess process;
 };
 
 // Never destroyed: threads may log while the process ends.
@@ -63,6 +66,7 @@ auto log_load(const std::string& what, Notes notes, Load load) {
 
 void set_log(LogFunction callback, void* user) {
   LogState& state = log_state();
+  if (state.process.is_another()) return;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.callback = callback;
@@ -82,6 +86,7 @@ void end_log() noexcept {
 void log_line(LogLevel level, std::string_view line) noexcept {
   try {
     LogState& state = log_state();
+    if (!state.process.may()) return;
     const std::lock_guard<std::recursive_mutex> one_at_a_time(state.line);
     LogFunction callback = nullptr;
     void* user = nullptr;

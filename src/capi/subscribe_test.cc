@@ -1,4 +1,9 @@
-// Callbacks of two instances that subscribe on each other's.
+// Callbacks of two instances that subscribe on each other's, or have destroyed their own; forks
+// while one runs.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -86,6 +91,80 @@ TEST(Subscribe, ALinesCallbackDoesNotWaitForAnEventsCallbackThatWaitsToLog) {
   EXPECT_TRUE(testing::eventually([&waiting] { return waiting.result.load() == 0; }));
   set_log(nullptr, nullptr);
   destroy(waiting.own);
+}
+
+// Its callback destroys it, and then waits for `go`.
+struct Destroying {
+  std::atomic<Instance*> own{nullptr};
+  std::atomic<bool>* go = nullptr;
+  std::atomic<bool> is_destroyed{false};
+  std::atomic<bool> has_left{false};
+
+  static void receive(void* user, const char* /*event*/) {
+    Destroying& self = *static_cast<Destroying*>(user);
+    Instance* const own = self.own.exchange(nullptr);
+    if (own == nullptr) return;
+    destroy(own);
+    self.is_destroyed.store(true);
+    while (!self.go->load()) std::this_thread::yield();
+    self.has_left.store(true);
+  }
+};
+
+// One of the two is ended in the background at once, the other one waits for that.
+TEST(Subscribe, CallbacksThatHaveDestroyedTheirInstancesHoldUpNoOther) {
+  std::atomic<bool> go{false};
+  std::array<Destroying, 2> both;
+  for (Destroying& one : both) {
+    std::unique_ptr<testing::FakeLoader> loader = std::make_unique<testing::FakeLoader>();
+    loader->add("target", {.seed = 1});
+    Instance* const own = create(nullptr, nullptr, std::move(loader));
+    ASSERT_NE(own, nullptr);
+    one.own.store(own);
+    one.go = &go;
+    ASSERT_EQ(subscribe(own, &Destroying::receive, &one), 0);
+    load_target(own);
+    ASSERT_TRUE(testing::eventually([&one] { return one.is_destroyed.load(); }));
+  }
+  Instance* const third = create(
+      nullptr, nullptr, std::make_unique<testing::FakeLoader>());  // while both callbacks run
+  EXPECT_NE(third, nullptr);
+  destroy(third);
+  go.store(true);
+  for (const Destroying& one : both) {
+    EXPECT_TRUE(testing::eventually([&one] { return one.has_left.load(); }));
+  }
+}
+
+// The thread that gives out a line, and holds what that takes, is not in the child.
+TEST(Subscribe, AForkedChildMayEndTheLogThatItWasForkedWith) {
+  struct Waiting {
+    std::atomic<bool> inside{false};
+    std::atomic<bool> go{false};
+  } waiting;
+  const LogFunction on_line = [](void* user, int /*level*/, const char* /*text*/) {
+    Waiting& self = *static_cast<Waiting*>(user);
+    self.inside.store(true);
+    while (!self.go.load()) std::this_thread::yield();
+  };
+  set_log(on_line, &waiting);
+  std::thread logging([] { log_line(LogLevel::kInfo, "of the parent"); });
+  while (!waiting.inside.load()) std::this_thread::yield();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    set_log(nullptr, nullptr);
+    log_line(LogLevel::kInfo, "of the child");
+    _exit(0);
+  }
+  int status = -1;
+  const bool ended = testing::eventually([&] { return waitpid(child, &status, WNOHANG) == child; });
+  EXPECT_TRUE(ended);
+  if (!ended) kill(child, SIGKILL);
+  EXPECT_EQ(status, 0);
+  waiting.go.store(true);
+  logging.join();
+  set_log(nullptr, nullptr);
 }
 
 }  // namespace

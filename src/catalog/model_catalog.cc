@@ -94,6 +94,7 @@ ModelCatalog::ModelCatalog(std::vector<CatalogEntry> entries, CatalogOptions opt
     by_name_.emplace(model.entry.name, &model);
     for (const std::string& alias : model.entry.aliases) by_name_.emplace(alias, &model);
   }
+  queue_.reserve(models_.size());
   closed_.reserve(models_.size());
   ended_.reserve(models_.size());
 }
@@ -153,7 +154,7 @@ void ModelCatalog::follow(Model& model) {
 }
 
 void ModelCatalog::enqueue(Model& model) {
-  std::optional<Status> lost = loss_of(model);  // first, as the queue: there may be no memory
+  std::optional<Status> lost = loss_of(model);  // first: there may be no memory
   queue_.push_back(&model);
   follow(model);
   if (lost) {
@@ -374,16 +375,19 @@ void ModelCatalog::end_load(Model& model, Status outcome) {
 }
 
 void ModelCatalog::shut_down() {
-  std::vector<std::shared_ptr<Runtime>> runtimes;
   {
     const Lock lock(mutex_);
     ending_ = true;
-    for (const std::unique_ptr<Model>& model : models_) {
-      if (model->runtime) runtimes.push_back(model->runtime);
-    }
   }
   changed_.notify_all();
-  for (const std::shared_ptr<Runtime>& runtime : runtimes) runtime->shut_down();
+  for (const std::unique_ptr<Model>& model : models_) {
+    std::shared_ptr<Runtime> runtime;
+    {
+      const Lock lock(mutex_);
+      runtime = model->runtime;
+    }
+    if (runtime) runtime->shut_down();
+  }
   const std::lock_guard<std::mutex> joining(joining_);
   if (opener_.joinable()) opener_.join();
 }

@@ -11,7 +11,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -118,7 +117,8 @@ class ModelCatalog : public Catalog {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Model>> models_;  // in the order of the entries; never changed
   std::unordered_map<std::string, Model*> by_name_;
-  std::deque<Model*> queue_;
+  std::vector<Model*>
+      queue_;  // with room for each model, so that nothing is lost for want of memory
   // For the opener to end: it swaps both. Both have room for a runtime of each model, so that
   // handing one over needs no memory; a model gets another one from the opener only.
   std::vector<std::shared_ptr<Runtime>> closed_;

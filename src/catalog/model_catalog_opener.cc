@@ -37,7 +37,7 @@ void ModelCatalog::run_opener() {
       wait_for_work(lock);
       if (!ending_ && closed_.empty()) {
         next = queue_.front();
-        queue_.pop_front();
+        queue_.erase(queue_.begin());
         next->state = State::kOpening;
       }
     }

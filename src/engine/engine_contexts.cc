@@ -117,6 +117,11 @@ void Engine::begin_drafting(Sequence& s, SeqId from, std::size_t kept) {
     if (!chain.empty()) s.chains.push_back(std::move(chain));
   }
   s.stats.enabled = s.drafters != 0;
+  if (s.stats.enabled && s.request.width > caps.max_width && s.stats.reason.empty()) {
+    s.stats.reason = "the target takes at most " + std::to_string(caps.max_width) +
+                     " tokens in a step here, so the width is not " +
+                     std::to_string(s.request.width);
+  }
 }
 
 // Of requests that go on: an ended one's sequence is idle before the next request is added.

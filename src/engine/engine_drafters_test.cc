@@ -197,5 +197,23 @@ TEST(EngineDrafters, APieceThatWasHeldBackStillKnowsWhoseGuessItWas) {
   EXPECT_EQ(engine.take(id)->speculation.reason, "gone");
 }
 
+TEST(Engine, AWidthThatTheTargetDoesNotTakeIsTold) {
+  Capabilities caps = capabilities();
+  caps.max_width = 4;
+  ScriptedDrafter drafter(scripts({})[1].second);
+  for (const std::int32_t width : {4, 9, kAutoWidth}) {
+    EngineOnFake on(2, {&drafter}, caps);
+    ASSERT_TRUE(on.engine.add(request({1}, 1.0f, 1, 10, width)).ok());
+    run_all(on.engine);
+    EXPECT_EQ(on.engine.take(1)->speculation.reason,
+              width == 9 ? "the target takes at most 4 tokens in a step here, so the width is not 9"
+                         : "");
+  }
+  EngineOnFake without(2, {}, caps);
+  ASSERT_TRUE(without.engine.add(request({1}, 1.0f, 1, 10, 9)).ok());
+  run_all(without.engine);
+  EXPECT_EQ(without.engine.take(1)->speculation.reason.find("width"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace outrider

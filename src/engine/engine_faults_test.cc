@@ -38,10 +38,17 @@ TEST(Engine, ACancelEndsOneRequestAndNoOther) {
 TEST(Engine, AFailedBatchCostsTheDraftsFirst) {
   ScriptedDrafter drafter(scripts({})[5].second);
   EngineOnFake on(2, {&drafter});
+  std::vector<std::int64_t> sizes;  // of the passes that succeeded, in tokens
+  on.target.on_evaluated([&](std::int64_t n_tokens) { sizes.push_back(n_tokens); });
   ASSERT_TRUE(on.engine.add(request({1}, 1.0f, 1, 10, 4)).ok());
   on.engine.step();
+  on.engine.step();
+  ASSERT_EQ(sizes.size(), 2U);
+  ASSERT_GT(sizes[1], 1) << "a step with a draft";
   on.target.fail_evaluate({resource_exhausted("no cells"), Status()});
   on.engine.step();
+  ASSERT_EQ(sizes.size(), 3U);
+  EXPECT_EQ(sizes[2], 1) << "tried again without the draft";
   run_all(on.engine);
   const Result<Completion> got = on.engine.take(1);
   EXPECT_EQ(got->finish, FinishReason::kLength);

@@ -228,6 +228,12 @@ TEST(ContextShift, FillersDoNotPassAFullContext) {
     EXPECT_GE(got.shifts, 2);
     EXPECT_EQ(got.tokens, std::vector<Token>(60, 5)) << "width " << width;
     EXPECT_EQ(got.speculation.steps < 60, width != 1) << "the steps were filled up";
+    const SpeculationStats& s = got.speculation;
+    EXPECT_EQ(s.drafted >= s.steps - 10, width != 1) << "all that was sent counts";
+    EXPECT_LE(s.accepted, s.drafted);
+    EXPECT_GE(s.accepted + s.steps, s.emitted);
+    EXPECT_EQ(s.drafters.size(), width == 1 ? 0U : 1U);
+    for (const DrafterStats& drafter : s.drafters) EXPECT_EQ(drafter.drafted, 0) << "of nobody";
   }
 }
 

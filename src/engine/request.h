@@ -146,7 +146,8 @@ struct DepthStats {
 struct SpeculationStats {
   bool enabled = false;
   AcceptanceRule rule = AcceptanceRule::kCoupled;
-  // Why it is, or went, off, or goes without a drafter that was asked for; empty: nothing to say.
+  // Why it is, or went, off, or goes without a drafter or a width that was asked for; empty:
+  // nothing to say.
   std::string reason;
   std::int64_t steps = 0;  // target evaluations that gave at least one token
   std::int64_t drafted = 0;

@@ -48,7 +48,8 @@ constexpr std::string_view kSchemas = R"JSON({
                "speculation"],
   "properties": {"id": {"type": "string"}, "created": {"type": "integer"},
     "model": {"type": "string"}, "usage": {"$ref": "#/components/schemas/Usage"},
-    "timings": {"type": "object"}, "speculation": {"$ref": "#/components/schemas/Speculation"}}},
+    "timings": {"type": "object"}, "speculation": {"$ref": "#/components/schemas/Speculation"},
+    "kernels": {"type": "string"}, "kernels_reason": {"type": ["string", "null"]}}},
 "ChatCompletion": {"allOf": [{"$ref": "#/components/schemas/Completion"}], "properties": {
   "object": {"const": "chat.completion"},
   "choices": {"type": "array", "minItems": 1, "items": {"type": "object",

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -223,7 +224,11 @@ class HttplibListener : public Listener {
   std::int32_t port() const override { return port_; }
 
   Status run() override {
-    end_ = std::thread([this] { end_when_stopped(); });
+    try {
+      end_ = std::thread([this] { end_when_stopped(); });
+    } catch (const std::system_error& error) {
+      return resource_exhausted(std::string("cannot start a thread: ") + error.what());
+    }
     const bool listened = http_.listen_after_bind();
     const bool asked = server_.state().stopping();
     stop();  // where listening has failed, nobody else does

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 
+#include "api/completion_params.h"
 #include "http/reliability_test.h"
 #include "testing/broken_bodies.h"
 #include "testing/chi_square.h"
@@ -26,7 +28,13 @@ TEST_F(ServerReliability, MalformedBodiesAreErrorsOfTheClient) {
     std::string body = good_body(endpoint);
     if (!body.empty()) good.emplace_back(endpoint.path, std::move(body));
   }
-  ASSERT_GE(good.size(), 2U);
+  for (const char* const path : {"/v1/chat/completions", "/v1/completions", "/v1/responses",
+                                 "/v1/messages", "/completion", "/tokenize", "/apply-template",
+                                 "/v1/messages/count_tokens", "/v1/responses/input_tokens"}) {
+    EXPECT_TRUE(std::any_of(good.begin(), good.end(), [path](const auto& known) {
+      return known.first == path;
+    })) << path;
+  }
   const int n = times(700, 10'000);
   const Stopwatch watch;
   for (int i = 0; i < n; ++i) {
@@ -78,6 +86,28 @@ TEST_F(ServerReliability, DeepJsonIsRefusedAtOnce) {
   }
 }
 
+// The endpoint's fields that are numbers. llama-server's endpoints list none: there they are ours,
+// and those that it has more.
+std::vector<std::string> number_fields(const Endpoint& endpoint) {
+  std::vector<std::string> names;
+  std::vector<api::Parameter> fields;
+  if (endpoint.body != nullptr) {
+    fields = endpoint.body();
+  } else if (endpoint.path == "/completion") {
+    const std::span<const api::Parameter> ours = api::completion_parameters();
+    fields.assign(ours.begin(), ours.end());
+    names = {"n_predict", "n_probs",  "n_keep",           "n_indent", "n_discard",
+             "min_keep",  "id_slot",  "t_max_predict_ms", "n",        "repeat_last_n",
+             "tfs_z",     "mirostat", "adaptive_target",  "n_cmpl"};
+  }
+  for (const api::Parameter& field : fields) {
+    const bool number = field.type.find("number") != field.type.npos ||
+                        field.type.find("integer") != field.type.npos;
+    if (number) names.push_back(field.name);
+  }
+  return names;
+}
+
 TEST_F(ServerReliability, NumbersAtTheirLimitsAreTakenOrRefused) {
   start({}, {.chat = true}, {.slots = 4, .max_queue = 64});
   const char* const values[] = {"-1",
@@ -102,16 +132,13 @@ TEST_F(ServerReliability, NumbersAtTheirLimitsAreTakenOrRefused) {
   for (const Endpoint& endpoint : endpoints()) {
     const std::string good = good_body(endpoint);
     if (good.empty()) continue;
-    for (const api::Parameter& field : endpoint.body()) {
-      const bool number = field.type.find("number") != field.type.npos ||
-                          field.type.find("integer") != field.type.npos;
-      if (!number) continue;
-      const std::string before = field.name == "max_tokens" ? good.substr(0, good.rfind(',')) + ","
-                                                            : good.substr(0, good.size() - 1) + ",";
+    for (const std::string& field : number_fields(endpoint)) {
+      const std::string before = field == "max_tokens" ? good.substr(0, good.rfind(',')) + ","
+                                                       : good.substr(0, good.size() - 1) + ",";
       for (const char* value : values) {
-        const std::string body = before + "\"" + field.name + "\":" + value + "}";
+        const std::string body = before + "\"" + field + "\":" + value + "}";
         const int status = ask("POST", std::string(endpoint.path), body).status;
-        EXPECT_TRUE(status < 500 || status == 501) << endpoint.path << " " << field.name << value;
+        EXPECT_TRUE(status < 500 || status == 501) << endpoint.path << " " << field << value;
         ++asked;
         taken += status == 200 ? 1 : 0;
       }

@@ -114,13 +114,15 @@ class ServerReliability : public ListeningTest {
 
   // A body that the endpoint takes; empty: it takes none of these, or is not for this model.
   std::string good_body(const Endpoint& endpoint) {
-    if (endpoint.method != "POST" || endpoint.body == nullptr) return "";
+    // /rpc answers each JSON with 200, and an error in it.
+    if (endpoint.method != "POST" || endpoint.path == "/rpc") return "";
     for (const char* text : {R"("messages":[{"role":"user","content":"abc"}])", R"("prompt":"abc")",
-                             R"("input":"abc")", R"("content":"abc")"}) {
-      std::string body = "{" + std::string(text) + R"(,"max_tokens":1})";
+                             R"("input":"abc")"}) {
+      std::string body = R"({"model":"fake",)" + std::string(text) + R"(,"max_tokens":1})";
       if (ask("POST", std::string(endpoint.path), body).status == 200) return body;
     }
-    return "";
+    const std::string body = R"({"content":"abc"})";
+    return ask("POST", std::string(endpoint.path), body).status == 200 ? body : "";
   }
 
   // Of /metrics; `sample`: its name, with its labels.

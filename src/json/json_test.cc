@@ -55,6 +55,37 @@ TEST(JsonParse, RefusesWhatIsNotExactlyOneValue) {
   }
 }
 
+TEST(JsonParse, NothingMayStandBehindANulByte) {
+  EXPECT_EQ(parse(std::string("{\"a\":1}\0{\"b\":2}", 15)).error,
+            "line 1, column 8: not valid JSON: a NUL byte");
+  EXPECT_FALSE(parse(std::string("{\"a\":\"\0\"}", 9)).ok());
+  const auto none = [](const Json&, std::size_t) { return std::string(); };
+  EXPECT_EQ(parse_lines(std::string("{}\n{}\0{}\n", 9), none).rfind("line 2, column 3: ", 0), 0U);
+}
+
+TEST(JsonParse, AnErrorIsShortHoweverLongTheTextIs) {
+  const std::string letters(std::size_t{1} << 20, 'a');
+  for (const std::string& text :
+       {"[\"" + letters + "\xff\"]", "[\"" + letters, "[" + std::string(1 << 20, '7') + "e999999]",
+        "[" + std::string(1 << 20, '7') + "x]", "{\"" + letters + "\":1,\"" + letters + "\":1}"}) {
+    const std::string error = parse(text).error;
+    EXPECT_NE(error, "");
+    EXPECT_LT(error.size(), 300U) << error.substr(0, 300);
+    EXPECT_EQ(error.find("json.exception"), std::string::npos) << error.substr(0, 300);
+  }
+}
+
+// The library's parser with a callback goes through all of an array at each object's end: this many
+// would take it half an hour.
+TEST(JsonParse, AnArrayMayHoldAnyNumberOfObjects) {
+  constexpr std::size_t kObjects = 1'000'000;
+  std::string text = "[{}";
+  for (std::size_t i = 1; i < kObjects; ++i) text += ",{}";
+  const Parsed parsed = parse(text + "]");
+  ASSERT_TRUE(parsed.ok()) << parsed.error;
+  EXPECT_EQ(parsed.value->size(), kObjects);
+}
+
 TEST(JsonParse, RefusesAFieldThatIsThereTwiceInOneObject) {
   const std::string error = parse(R"({"a":1,"b":{"c":2,"c":3}})").error;
   EXPECT_EQ(error, "the field 'c' is there twice in one object");

@@ -185,6 +185,8 @@ Json bench_json(const BenchResult& r) {
           {"rule", s.rule},
           {"exactness", s.exactness},
           {"exactness_coverage", s.exactness_coverage},
+          {"kernels", s.kernels.name()},
+          {"kernels_reason", s.kernels.reason.empty() ? Json() : Json(s.kernels.reason)},
           {"temperature", s.temperature},
           {"seed", s.seed},
           {"max_tokens", s.max_tokens},

@@ -18,6 +18,7 @@
 #include "lab/bench_statistics.h"
 #include "machine/machine.h"
 #include "machine/machine_limits.h"
+#include "model/kernel_use.h"
 #include "plan/calibration_score.h"
 
 namespace outrider::lab {
@@ -107,6 +108,7 @@ struct BenchSetting {
   std::string rule;
   std::string exactness;  // the verdict
   std::string exactness_coverage;
+  KernelUse kernels;
   float temperature = 0.0f;
   std::uint64_t seed = 0;
   std::int32_t max_tokens = -1;

@@ -30,6 +30,7 @@ BenchSetting setting_of(const Harness& harness, const BenchPlan& plan) {
                        .rule = std::string(traits_of(r.rule).name),
                        .exactness = held.verdict(),
                        .exactness_coverage = held.coverage,
+                       .kernels = target.info().kernels,
                        .temperature = r.sampling.temperature,
                        .seed = static_cast<std::uint64_t>(r.seed),
                        .max_tokens = r.max_tokens,

@@ -162,7 +162,8 @@ CompareRun run_comparison(const Harness& harness, const ComparePlan& plan) {
   CompareRun run{.comparison = {.drafter = to_string(plan.request.drafters),
                                 .temperature = plan.request.sampling.temperature,
                                 .seed = static_cast<std::uint64_t>(plan.request.seed),
-                                .exactness = harness.target.exactness()},
+                                .exactness = harness.target.exactness(),
+                                .kernels = harness.target.info().kernels},
                  .failure = {}};
   for (const std::int32_t width : plan.widths) run.comparison.widths.push_back({.width = width});
   const Comparing comparing(harness, plan);

@@ -136,6 +136,8 @@ Json comparison_json(const Comparison& c) {
       {"verdict", c.tokens > 0 ? Json(observed_verdict(c)) : Json()},
       {"verdict_reason", reason.empty() ? Json() : Json(reason)},
       {"exactness_coverage", c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
+      {"kernels", c.kernels.name()},
+      {"kernels_reason", c.kernels.reason.empty() ? Json() : Json(c.kernels.reason)},
       {"suspicious", count_suspicious(c)},
       {"logprob_difference", c.logprob_difference},
       {"drafter", c.drafter},

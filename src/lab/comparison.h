@@ -10,6 +10,7 @@
 #include "engine/request.h"
 #include "json/json.h"
 #include "model/exactness.h"
+#include "model/kernel_use.h"
 
 namespace outrider::lab {
 
@@ -62,6 +63,7 @@ struct Comparison {
   float temperature = 0.0f;
   std::uint64_t seed = 0;
   Exactness exactness;  // the target's, as probed
+  KernelUse kernels;    // the target's
 };
 
 // The probe's verdict, or less where it claimed more than was seen, a text that differs at a width

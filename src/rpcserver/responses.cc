@@ -98,6 +98,7 @@ Json final_response(const FinalParts& parts, const CompletionResult& result) {
       {"timings", timings_json(c.timings, n_predicted)},
       {"speculation", api::speculation_json(c.speculation, result.exactness)},
       {"status", failed ? 500 : 200}};
+  api::add_kernels(result.kernels, &response);
   if (failed) response["error"] = c.error.message();
   if (options.n_probs() > 0)
     response["completion_probabilities"] = probabilities_json(parts.tokens);

@@ -25,12 +25,25 @@ struct Found {
   std::uint64_t bytes = 0;
 };
 
+// Whether a name is one that we give: the hashes of an identity and a text, or, in earlier
+// versions, of the text alone. What else ends like that is somebody's own.
+bool is_ours(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  if (path.extension() != kExtension) return false;
+  if (stem.size() != kHashDigits && stem.size() != 2 * kHashDigits + 1) return false;
+  for (std::size_t i = 0; i < stem.size(); ++i) {
+    const bool is_digit = std::string_view("0123456789abcdef").find(stem[i]) != std::string::npos;
+    if (i == kHashDigits ? stem[i] != '-' : !is_digit) return false;
+  }
+  return true;
+}
+
 // The files of all models in the folder, written last first.
 std::vector<Found> files_in(const std::string& folder) {
   std::vector<Found> files;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() != kExtension) continue;
+    if (!is_ours(at->path())) continue;
     std::error_code gone;
     Found found{.path = at->path(), .written = fs::last_write_time(at->path(), gone)};
     if (!gone) found.bytes = fs::file_size(at->path(), gone);
@@ -54,10 +67,9 @@ std::string name_of(std::string_view identity) {
   return digits(hash);
 }
 
-// Whether the file's name says whose it is.
+// Whether the name of a file of ours says whose it is.
 bool names_identity(const fs::path& path) {
-  const std::string stem = path.stem().string();
-  return stem.size() == 2 * kHashDigits + 1 && stem[kHashDigits] == '-';
+  return path.stem().string().size() == 2 * kHashDigits + 1;
 }
 
 // What a process that was killed in the middle of a save left counts for no limit.

@@ -28,6 +28,9 @@ TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
   put_contents(dir.file("of somebody else.txt"), "stays");
+  const fs::path mine = dir.file("mine.prompt");
+  put_contents(mine.string(), "stays, too: the name is none of ours");
+  fs::last_write_time(mine, fs::file_time_type::clock::now() - std::chrono::hours(2));
   {
     Life life(dir.path(), "this one", bytes);
     life.run(prompt_of(9));
@@ -36,7 +39,7 @@ TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
   std::uint64_t left = 0;
   bool has_new = false;
   for (const fs::path& path : files_in(dir.path())) {
-    if (path.extension() != ".prompt") continue;
+    if (path.extension() != ".prompt" || path == mine) continue;
     left += fs::file_size(path);
     const Result<SavedPrompt> prompt = load_saved_prompt(path.string(), kMuch);
     ASSERT_TRUE(prompt.ok());
@@ -45,6 +48,7 @@ TEST(PromptCache, WhatWasKeptLongestAgoGoesFirst) {
   EXPECT_LE(left, bytes);
   EXPECT_TRUE(has_new);
   EXPECT_TRUE(fs::exists(dir.file("of somebody else.txt")));
+  EXPECT_TRUE(fs::exists(mine));
 }
 
 // The draft's part is left out where the file would be too large with it, and a text that does not

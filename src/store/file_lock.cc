@@ -36,8 +36,12 @@ void FileLock::lock(const KeepWaiting& keep_waiting) {
   }
 }
 
+// Unlocked, and not just closed: a child that was forked meanwhile has the file open as well, and
+// would keep the lock as long as it lives.
 FileLock::~FileLock() {
-  if (file_ >= 0) ::close(file_);
+  if (file_ < 0) return;
+  ::flock(file_, LOCK_UN);
+  ::close(file_);
 }
 
 }  // namespace outrider

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,6 +30,18 @@ def is_current(stamp, content):
 
 
 def attempt(what, command, **options):
+    """Tries again where it failed: a registry may be away for a moment."""
+    for pause_s in (10, 30, None):
+        try:
+            return attempt_once(what, command, **options)
+        except Unavailable as failure:
+            if pause_s is None:
+                raise
+            print(f"{failure}\nagain in {pause_s} s", file=sys.stderr)
+            time.sleep(pause_s)
+
+
+def attempt_once(what, command, **options):
     try:
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT_S, **options)

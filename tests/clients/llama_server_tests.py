@@ -15,6 +15,7 @@ Exit 0: all as expected; 77: it cannot be had here; else 1.
 """
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import xml.etree.ElementTree as tree
@@ -123,6 +124,12 @@ def write_report(results, wrong, path):
     tree.ElementTree(suite).write(path)
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -143,6 +150,7 @@ def main():
                    "OUTRIDER_TINY_MODEL": str(build / "testing/outrider-tiny-model"),
                    "OUTRIDER_TEST_MODELS": str(root / "models-made"),
                    "OUTRIDER_CACHE": str(root / "cache"),
+                   "PORT": str(free_port()),  # theirs is 8080, where another server may listen
                    # Nothing of a hub: what a test would download is not there.
                    "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9",
                    "NO_PROXY": "127.0.0.1,localhost,::1"}

@@ -144,6 +144,8 @@ def run_all(given, run):
 
 def main():
     given, more = arguments()
+    for name in ("NO_PROXY", "no_proxy"):  # a proxy is for the registries, not for the server here
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost,::1"]))
     given.folder.mkdir(parents=True, exist_ok=True)
     try:
         python = installed.python_packages(given.folder / "python")

@@ -97,6 +97,8 @@ class Place:
 
     def start(self, text):
         self.end()
+        self.port = free_port()  # now: another program may have taken the one before
+        self.environment["OUTRIDER_PORT"] = str(self.port)
         with open(self.folder / "server.log", "w", encoding="utf-8") as log:
             self.server = subprocess.Popen(self.script("exec " + text), cwd=self.folder, stdout=log,
                                            env=self.environment, stdin=subprocess.DEVNULL,

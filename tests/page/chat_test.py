@@ -187,7 +187,13 @@ class ChatTest(PageCase):
         self.open()
         self.send("Explain")
         self.until(lambda: self.live("accepted"), "acceptance")
-        self.page.wait_for_timeout(100)
+        seen = []  # until all that came is drawn: the same for half a second
+
+        def is_settled():
+            seen.append(self.live("accepted"))
+            return len(seen) > 25 and len(set(seen[-25:])) == 1
+
+        self.until(is_settled, "the last figure")
         self.assertRegex(self.live("accepted"), r"^\d+ % accepted$")
         self.assertIsNone(self.live("plain"), "nothing tells how fast plain decoding is")
         shown = self.live("accepted")

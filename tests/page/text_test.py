@@ -88,8 +88,8 @@ class PlainHttpTest(PageCase):
         self.assertEqual(self.page.evaluate("document.activeElement.ariaLabel"), "Copy")
         self.assertEqual(self.page.locator("body > textarea").count(), 0)
         copy.click()  # again, while it shows that it did
-        self.page.wait_for_timeout(1500)
-        self.assertIn("M5.5 5.5h7.5v8", copy.locator("path").get_attribute("d"))
+        self.until(lambda: "M5.5 5.5h7.5v8" in copy.locator("path").get_attribute("d"),
+                   "its own sign again")
         self.page.focus("#prompt")
         self.page.keyboard.press("Control+V")
         self.assertEqual(self.page.input_value("#prompt"), EMOJI)

@@ -20,7 +20,7 @@ struct ModelArguments {
   std::optional<std::string> hf_repo;
   std::optional<std::string> hf_repo_draft;
   ModelOptions target;
-  // What the draft is called as a drafter: by its file's header, once fetch_models() has passed.
+  // What the draft is called as a drafter: by its file's header, once name_draft() has read it.
   std::string_view draft_name = kDraftModelName;
   // Below 0 its context and threads are the target's.
   ModelOptions draft{.n_ctx = -1, .n_threads = -1};

@@ -59,7 +59,7 @@ Status check_constraint_text(const SamplingOptions& o) {
   if (!o.grammar.empty()) return llama::check_gbnf(o.grammar).status();
   OUTRIDER_ASSIGN_OR_RETURN(const std::string grammar,
                             llama::grammar_from_json_schema(o.json_schema));
-  return llama::check_gbnf(grammar).status();
+  return llama::check_gbnf(grammar, llama::kMadeGbnfLimits).status();
 }
 
 // Whether that can be told before the target is opened, or downloaded.

@@ -46,15 +46,17 @@ HttpReply props(ServerState& server, const HttpRequest& request) {
                      {"total_slots", model->runtime->options().slots},
                      {"model_alias", server.model_name(asked)},
                      {"model_path", model->target->info().path},
-                     {"modalities", {{"vision", false}, {"audio", false}}},
+                     {"modalities", {{"vision", false}, {"video", false}, {"audio", false}}},
                      {"endpoint_slots", true},
                      {"endpoint_props", false},
+                     {"endpoint_metrics", true},
                      {"chat_template", vocabulary.chat_template_source()},
                      {"chat_template_caps", vocabulary.chat_template_caps()},
                      {"bos_token", name_of(special.begin_of_text, vocabulary)},
                      {"eos_token", name_of(special.end_of_text, vocabulary)},
                      {"build_info", std::string(kBuildInfo)},
-                     {"is_sleeping", false}});
+                     {"is_sleeping", false},
+                     {"cors_proxy_enabled", false}});
 }
 
 HttpReply slots(ServerState& server, const HttpRequest& request) {

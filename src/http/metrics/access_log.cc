@@ -22,8 +22,14 @@ constexpr mode_t kOwnerOnly = 0600;  // who asked, and when, is nobody else's bu
 
 Result<int> open_file(const std::string& path) {
   if (path == "-") return STDERR_FILENO;
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kOwnerOnly);
-  if (file >= 0) return file;
+  // A pipe that nobody reads is an error (ENXIO), and not waited for; who writes then does wait.
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, kOwnerOnly);
+  if (file >= 0) {
+    const int flags = ::fcntl(file, F_GETFL);
+    if (flags >= 0) ::fcntl(file, F_SETFL, flags & ~O_NONBLOCK);
+    return file;
+  }
   return not_found("cannot write to '" + path + "': " + std::strerror(errno))
       .in_field("access_log");
 }
@@ -62,6 +68,7 @@ void LineFile::write(std::string_view line) {
   std::string whole(line);
   whole += '\n';
   const std::lock_guard<std::mutex> lock(mutex_);
+  reopen_where_asked();
   make_room(whole.size());
   bytes_ += static_cast<std::int64_t>(whole.size());
   // O_APPEND: one call is one line, also when several processes share the file.
@@ -71,6 +78,13 @@ void LineFile::write(std::string_view line) {
   } while (written < 0 && errno == EINTR);
   if (written >= 0) errno = ENOSPC;  // what takes only a part
   tell(written == static_cast<ssize_t>(whole.size()));
+  reopen_where_asked();
+}
+
+void LineFile::reopen_where_asked() {
+  if (!is_reopening_asked_.exchange(false)) return;
+  const Status reopened = reopen_locked();
+  if (!reopened.ok() && lost_) lost_(reopened);
 }
 
 // REQUIRES: where it is not written, errno says why
@@ -90,7 +104,9 @@ void LineFile::make_room(std::size_t bytes) {
 }
 
 Status LineFile::reopen() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  is_reopening_asked_ = true;
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !is_reopening_asked_.exchange(false)) return Status();
   return reopen_locked();
 }
 

@@ -7,6 +7,7 @@
 // Never headers, queries, prompts or answers. Tested by access_log_test.cc.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,19 +47,22 @@ class LineFile : public LineSink {
   void write(std::string_view line) override;
 
   // Goes on with the file of that name, after somebody has moved the old one away. An error leaves
-  // it with the old one.
+  // it with the old one. Does not wait for a line that is being written (into a pipe that nobody
+  // reads, say): then who writes it opens the file behind it, and `lost` is told of an error.
   Status reopen();
 
  private:
   LineFile(std::string path, int file, std::int64_t most_bytes,
            std::function<void(const Status&)> lost);
   void tell(bool is_written);
+  void reopen_where_asked();
   Status reopen_locked();
   void make_room(std::size_t bytes);
 
   const std::string path_;
   const std::int64_t most_bytes_;  // 0: any number
   const std::function<void(const Status&)> lost_;
+  std::atomic<bool> is_reopening_asked_{false};
   std::mutex mutex_;  // guards what follows
   int file_;
   std::int64_t bytes_ = 0;  // in the file

@@ -1,10 +1,15 @@
 #include "http/metrics/access_log.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <thread>
+#include <vector>
 
 #include "http/fixture_test.h"
 
@@ -111,6 +116,48 @@ TEST(LineFile, GoesOnInANewFileAfterTheOldOneWasMovedAway) {
   EXPECT_EQ(lines(path + ".1"), "one\ntwo\n");
   EXPECT_EQ(lines(path), "three\n");
   EXPECT_EQ(LineFile::open("/nowhere/log").status().field(), "access_log");
+}
+
+// SIGHUP comes on the thread that also hears SIGTERM.
+TEST(LineFile, ReopeningDoesNotWaitForALineThatNobodyTakes) {
+  const std::string path = ::testing::TempDir() + "access_log_pipe_test";
+  std::remove(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  std::unique_ptr<LineFile> file = std::move(LineFile::open(path).value());
+  const std::string line(std::size_t{1} << 20, 'a');  // a pipe holds 64 KiB
+  std::thread writer([&] { file->write(line); });
+  int in_pipe = 0;
+  while (ioctl(reader, FIONREAD, &in_pipe) == 0 && in_pipe < 4096) std::this_thread::yield();
+  ASSERT_EQ(std::rename(path.c_str(), (path + ".1").c_str()), 0);
+  EXPECT_TRUE(file->reopen().ok());
+  std::size_t n_read = 0;
+  std::vector<char> part(1 << 16);
+  while (n_read < line.size() + 1) {
+    const ssize_t n = ::read(reader, part.data(), part.size());
+    if (n > 0) n_read += static_cast<std::size_t>(n);
+    if (n <= 0) std::this_thread::yield();
+  }
+  writer.join();
+  file->write("next");
+  std::ifstream in(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "next\n") << "in the new file";
+  close(reader);
+  std::remove(path.c_str());
+  std::remove((path + ".1").c_str());
+}
+
+TEST(LineFile, APipeWhoseReaderHasGoneIsAnErrorWhenItIsReopened) {
+  const std::string path = ::testing::TempDir() + "access_log_no_reader_test";
+  std::remove(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  std::unique_ptr<LineFile> file = std::move(LineFile::open(path).value());
+  close(reader);
+  EXPECT_FALSE(file->reopen().ok());
+  EXPECT_FALSE(LineFile::open(path).ok());
+  std::remove(path.c_str());
 }
 
 TEST(LineFile, LinesThatAreLostAreToldOnceUntilOneIsWritten) {

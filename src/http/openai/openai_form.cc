@@ -147,6 +147,7 @@ void add_outcome(const Answer& answer, Json& object) {
   object["speculation"] = api::speculation_json(result);
   Json& reason = object["speculation"]["reason"];
   if (reason.is_string()) reason = without_folders(reason.get_ref<const std::string&>());
+  api::add_kernels(result.kernels, &object);
 }
 
 }  // namespace outrider::http

@@ -4,16 +4,13 @@
 #include <cctype>
 #include <exception>
 #include <mutex>
-#include <thread>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
 
 #include "base/machine_memory.h"
+#include "base/usable_processors.h"
 #include "common.h"
 #include "ggml-backend.h"
 #include "jinja/value.h"
@@ -161,14 +158,7 @@ std::string LogCapture::because() const {
 }
 
 std::int32_t physical_cores() {
-  std::int32_t cores = common_cpu_get_num_math();
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    cores = std::min(cores, static_cast<std::int32_t>(CPU_COUNT(&allowed)));
-  }
-#endif
-  return std::max(cores, 1);
+  return std::clamp(common_cpu_get_num_math(), 1, usable_processors());
 }
 
 bool has_other_device() {

@@ -1,166 +1,16 @@
 #include "llama/chat/bounded_nodes.h"
 
 #include <memory>
-#include <string>
+#include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "llama/chat/bounded_calls.h"
+#include "llama/chat/bounded_expressions.h"
 #include "llama/chat/counted_node.h"
-#include "llama/chat/template_budget.h"
 
 namespace outrider::llama {
 namespace {
 
-using jinja::context;
-using jinja::statement_ptr;
-using jinja::value;
-
-// A value that is known already, as an expression.
-struct Known : jinja::expression {
-  explicit Known(value v) : known(std::move(v)) {}
-  std::string type() const override { return "Known"; }
-  value execute_impl(context& /*ctx*/) const override { return known; }
-  value known;
-};
-
-std::vector<value> run_all(const jinja::statements& expressions, context& ctx) {
-  std::vector<value> values;
-  for (const statement_ptr& one : expressions) values.push_back(one->execute(ctx));
-  return values;
-}
-
-jinja::statements known_all(const std::vector<value>& values) {
-  jinja::statements known;
-  for (const value& one : values) known.push_back(std::make_unique<Known>(one));
-  return known;
-}
-
-struct BoundedBinary : jinja::binary_expression {
-  using binary_expression::binary_expression;
-  value execute_impl(context& ctx) const override {
-    if (op.value == "and" || op.value == "or") return binary_expression::execute_impl(ctx);
-    value a = left->execute(ctx);
-    value b = right->execute(ctx);
-    check_operation(op.value, a, b, TemplateBudget::current());
-    const binary_expression known(op, std::make_unique<Known>(std::move(a)),
-                                  std::make_unique<Known>(std::move(b)));
-    return known.execute_impl(ctx);
-  }
-};
-
-// A filter is a name, or a name with arguments. What is neither, llama-common refuses.
-value run_filter(const statement_ptr& filter, value self, context& ctx) {
-  statement_ptr known;
-  if (jinja::is_stmt<jinja::call_expression>(filter)) {
-    const jinja::call_expression* call = jinja::cast_stmt<jinja::call_expression>(filter);
-    if (!jinja::is_stmt<jinja::identifier>(call->callee)) {
-      throw std::runtime_error("a filter must be a name");
-    }
-    const std::string& name = jinja::cast_stmt<jinja::identifier>(call->callee)->val;
-    const std::vector<value> arguments = run_all(call->args, ctx);
-    check_call(name, self, arguments, TemplateBudget::current());
-    known = std::make_unique<jinja::call_expression>(std::make_unique<jinja::identifier>(name),
-                                                     known_all(arguments));
-  } else if (jinja::is_stmt<jinja::identifier>(filter)) {
-    const std::string& name = jinja::cast_stmt<jinja::identifier>(filter)->val;
-    check_call(name, self, {}, TemplateBudget::current());
-    known = std::make_unique<jinja::identifier>(name);
-  } else {
-    throw std::runtime_error("a filter must be a name");
-  }
-  const jinja::filter_expression applied(std::make_unique<Known>(std::move(self)),
-                                         std::move(known));
-  return applied.execute_impl(ctx);
-}
-
-struct BoundedFilter : jinja::filter_expression {
-  using filter_expression::filter_expression;
-  value execute_impl(context& ctx) const override {
-    return run_filter(filter, operand->execute(ctx), ctx);
-  }
-};
-
-struct BoundedFilterBlock : jinja::filter_statement {
-  using filter_statement::filter_statement;
-  value execute_impl(context& ctx) const override {
-    const jinja::value_array said = jinja::mk_val<jinja::value_array>();
-    for (const statement_ptr& one : body) said->push_back(one->execute(ctx));
-    return run_filter(filter, jinja::runtime::gather_string_parts(said), ctx);
-  }
-};
-
-// Judges a list or an object that something was put into. One that is too much may hold itself, and
-// would never be freed: it is emptied, as the template ends here.
-void may_hold(const value& object, TemplateBudget& budget) {
-  try {
-    budget.may_make(written_size(object, budget));
-  } catch (...) {
-    object->val_arr.clear();
-    object->val_obj.clear();
-    if (jinja::is_val<jinja::value_object>(object)) {
-      const_cast<jinja::value_object_t*>(jinja::cast_val<jinja::value_object>(object))
-          ->unordered.clear();
-    }
-    throw;
-  }
-}
-
-struct BoundedCall : jinja::call_expression {
-  using call_expression::call_expression;
-  value execute_impl(context& ctx) const override {
-    TemplateBudget& budget = TemplateBudget::current();
-    const std::vector<value> arguments = run_all(args, ctx);
-    value called = callee->execute(ctx);
-    if (!jinja::is_val<jinja::value_func>(called)) {
-      throw std::runtime_error("Callee is not a function: got " + called->type());
-    }
-    const jinja::value_func_t* function =
-        jinja::cast_val<jinja::value_func>(static_cast<const value&>(called));
-    const std::string name = function->name;
-    const value self = function->arg0;
-    check_call(name, self, arguments, budget);
-    const call_expression known(std::make_unique<Known>(std::move(called)), known_all(arguments));
-    value made = known.execute_impl(ctx);
-    // These can put a list into itself.
-    if (name == "append" || name == "namespace") may_hold(made, budget);
-    return made;
-  }
-};
-
-// Calls macros; llama-common's own functions would not be judged here.
-struct BoundedCallBlock : jinja::call_statement {
-  using call_statement::call_statement;
-  value execute_impl(context& ctx) const override {
-    const jinja::call_expression* made = jinja::cast_stmt<jinja::call_expression>(call);
-    const value called = made == nullptr ? nullptr : made->callee->execute(ctx);
-    if (called == nullptr || !jinja::is_val<jinja::value_func>(called)) {
-      throw std::runtime_error("a call block must call a macro");
-    }
-    const jinja::value_func_t* function = jinja::cast_val<jinja::value_func>(called);
-    if (function->arg0 != nullptr || jinja::global_builtins().contains(function->name)) {
-      throw std::runtime_error("a call block must call a macro");
-    }
-    return call_statement::execute_impl(ctx);
-  }
-};
-
-// {% set a.b = ... %}, which can put an object into itself.
-struct BoundedMemberSet : jinja::set_statement {
-  using set_statement::set_statement;
-  value execute_impl(context& ctx) const override {
-    value done = set_statement::execute_impl(ctx);
-    const jinja::member_expression* member = jinja::cast_stmt<jinja::member_expression>(assignee);
-    const value object = member->object->execute(ctx);
-    TemplateBudget& budget = TemplateBudget::current();
-    for (const auto& [key, entry] : object->val_obj) {
-      if (entry->val_arr.empty() && entry->val_obj.empty()) continue;
-      may_hold(object, budget);
-      break;
-    }
-    return done;
-  }
-};
+using namespace bounded;  // NOLINT(google-build-using-namespace)
 
 // Whether running it twice is the same as once.
 bool only_looks(const statement_ptr& node) {
@@ -172,20 +22,27 @@ bool only_looks(const statement_ptr& node) {
 class Binder {
  public:
   // Bounds what is below `node`, and puts a node of our own in its place.
-  void run(statement_ptr& node, Counted::Kind kind = Counted::Kind::kMakes) {
+  void run(statement_ptr& node, Counted::Kind kind = Counted::Kind::kMakes,
+           bool is_printed = false) {
     if (node == nullptr) return;
-    if (is_leaf(node) && kind != Counted::Kind::kIterated) return;
+    const bool leaf = is_leaf(node);
+    if (leaf && kind != Counted::Kind::kIterated && !is_printed) return;
     if (jinja::is_stmt<jinja::array_literal>(node) || jinja::is_stmt<jinja::tuple_literal>(node) ||
         jinja::is_stmt<jinja::object_literal>(node)) {
       kind = Counted::Kind::kLiteral;
     }
-    if (kind == Counted::Kind::kMakes && looks(node)) kind = Counted::Kind::kLooks;
+    if (kind == Counted::Kind::kMakes && (leaf || looks(node))) kind = Counted::Kind::kLooks;
     below(node);
-    node = std::make_unique<Counted>(std::move(node), kind);
+    node = std::make_unique<Counted>(std::move(node), kind, is_printed);
   }
 
   void run(jinja::statements& nodes) {
     for (statement_ptr& node : nodes) run(node);
+  }
+
+  // What each of them comes to becomes part of the text.
+  void run_body(jinja::statements& nodes) {
+    for (statement_ptr& node : nodes) run(node, Counted::Kind::kMakes, /*is_printed=*/true);
   }
 
  private:
@@ -257,7 +114,10 @@ class Binder {
       if (jinja::slice_expression* slice = jinja::cast_stmt<jinja::slice_expression>(e->property)) {
         run(slice->start_expr);
         run(slice->stop_expr);
-        run(slice->step_expr);
+        if (slice->step_expr != nullptr) {
+          run(slice->step_expr);
+          slice->step_expr = std::make_unique<BoundedSliceStep>(std::move(slice->step_expr));
+        }
       } else if (e->computed) {
         run(e->property);
       }
@@ -271,6 +131,7 @@ class Binder {
     if (jinja::test_expression* e = jinja::cast_stmt<jinja::test_expression>(node)) {
       run(e->operand);
       arguments_of(e->test);
+      replace<BoundedTest>(node, std::move(e->operand), e->negate, std::move(e->test));
       return true;
     }
     if (jinja::unary_expression* e = jinja::cast_stmt<jinja::unary_expression>(node)) {
@@ -313,8 +174,8 @@ class Binder {
   bool statement(statement_ptr& node) {
     if (jinja::if_statement* s = jinja::cast_stmt<jinja::if_statement>(node)) {
       run(s->test);
-      run(s->body);
-      run(s->alternate);
+      run_body(s->body);
+      run_body(s->alternate);
       return true;
     }
     if (jinja::for_statement* s = jinja::cast_stmt<jinja::for_statement>(node)) {
@@ -325,13 +186,13 @@ class Binder {
       } else {
         run(s->iterable, Counted::Kind::kIterated);
       }
-      run(s->body);
-      run(s->default_block);
+      run_body(s->body);
+      run_body(s->default_block);
       return true;
     }
     if (jinja::macro_statement* s = jinja::cast_stmt<jinja::macro_statement>(node)) {
       defaults(s->args);
-      run(s->body);
+      run_body(s->body);
       return true;
     }
     if (jinja::set_statement* s = jinja::cast_stmt<jinja::set_statement>(node)) {
@@ -340,14 +201,14 @@ class Binder {
     }
     if (jinja::filter_statement* s = jinja::cast_stmt<jinja::filter_statement>(node)) {
       arguments_of(s->filter);
-      run(s->body);
+      run_body(s->body);
       replace<BoundedFilterBlock>(node, std::move(s->filter), std::move(s->body));
       return true;
     }
     if (jinja::call_statement* s = jinja::cast_stmt<jinja::call_statement>(node)) {
       arguments_of(s->call);
       defaults(s->caller_args);
-      run(s->body);
+      run_body(s->body);
       replace<BoundedCallBlock>(node, std::move(s->call), std::move(s->caller_args),
                                 std::move(s->body));
       return true;
@@ -357,7 +218,7 @@ class Binder {
 
   void set(statement_ptr& node, jinja::set_statement& s) {
     run(s.val);
-    run(s.body);
+    run_body(s.body);
     const jinja::member_expression* member = jinja::cast_stmt<jinja::member_expression>(s.assignee);
     if (member == nullptr) return;
     if (!only_looks(member->object)) {
@@ -369,6 +230,6 @@ class Binder {
 
 }  // namespace
 
-void bound_program(jinja::program& program) { Binder().run(program.body); }
+void bound_program(jinja::program& program) { Binder().run_body(program.body); }
 
 }  // namespace outrider::llama

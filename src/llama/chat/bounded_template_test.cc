@@ -19,6 +19,12 @@ constexpr const char* kRest =
     "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
 
+std::string times(const std::string& text, int n) {
+  std::string all;
+  for (int i = 0; i < n; ++i) all += text;
+  return all;
+}
+
 class BoundedTemplateTest : public ::testing::Test {
  protected:
   // What a template makes of one message, or why not.
@@ -31,6 +37,13 @@ class BoundedTemplateTest : public ::testing::Test {
     EXPECT_TRUE(file.ok()) << file.status().message();
     file_ = *file;
     return file_->vocabulary().chat_text({{.role = "user", .content = content}});
+  }
+
+  void expect_stopped(const std::string& source) {
+    const Status status = render(source + kRest).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported) << source << status.message();
+    EXPECT_NE(status.message().find("stopped"), std::string::npos)
+        << source << ": " << status.message();
   }
 
   testing::TempDir dir_;
@@ -99,12 +112,73 @@ TEST_F(BoundedTemplateTest, WhatWouldNotEndOrFillTheMemoryIsStopped) {
       "{% set ns = namespace(a=[1]) %}{% for i in range(5000) %}{% set ns.a = [ns.a] %}{% endfor "
       "%}",
   };
-  for (const std::string& source : cases) {
-    const Result<std::string> made = render(source + kRest);
-    ASSERT_FALSE(made.ok()) << source;
-    EXPECT_EQ(made.status().code(), StatusCode::kUnsupported) << source << made.status().message();
-    EXPECT_NE(made.status().message().find("stopped"), std::string::npos)
-        << source << ": " << made.status().message();
+  for (const std::string& source : cases) expect_stopped(source);
+}
+
+// Lists hold the same text many times; who writes, copies or compares all of it would not end.
+TEST_F(BoundedTemplateTest, WhatHoldsATextManyTimesIsStoppedWhereItIsUsed) {
+  const std::string text = "{% set s = ['x' * 1000000] | join %}";
+  const std::string list = text + "{% set l = [s] %}" + times("{% set l = l + l %}", 17);
+  const std::string long_text =
+      "{% set t = ['x' * 100000] | join %}"
+      "{% set s = range(100) | map(attribute='q', default=t) | join %}";
+  const std::vector<std::string> cases = {
+      "{{ range(100000) | map(attribute='a', default='x' * 1000000) }}",
+      "{{ range(200000) | map(attribute='a', default='x' * 1000000) | max }}",
+      list + "{{ l }}",
+      list + "{% if true %}{{ l }}{% endif %}",
+      list + "{{ l | max }}",
+      list + "{{ l | min }}",
+      list + "{{ l | sort | length }}",
+      list + "{{ l | upper | length }}",
+      list + "{{ (s + 'y') in l }}",
+      list + "{{ (s + 'y') is in(l) }}",
+      list + "{{ l == l + [] }}",
+      list + "{{ l | select('equalto', s) | list | length }}",
+      "{{ range(200000) | select('in', range(200000)) | list | length }}",
+      long_text + "{% for i in range(1000) %}{{ s }}{% endfor %}",
+      long_text + "{% for i in range(1000) %}{% if i %}{{ s }}{% endif %}{% endfor %}",
+      long_text + "{{ (s[:5000000] + 'y') in s }}",
+      long_text + "{{ s.replace(s[:5000000] + 'y', '') | length }}",
+      long_text + "{{ s.split(s[:5000000] + 'y') | length }}",
+      long_text + "{{ s.strip('y' + s) | length }}",
+      "{{ ('x' * 200000000) | length }}",
+  };
+  for (const std::string& source : cases) expect_stopped(source);
+}
+
+// A loop of 64-bit numbers that passes its end starts again from the other one.
+TEST_F(BoundedTemplateTest, ACountThatWouldPassTheLargestNumberIsStopped) {
+  for (const char* source : {"{{ range(1, 9223372036854775807, 4611686018427387904) | length }}",
+                             "{{ range(0, -9223372036854775807, -4611686018427387905) | length }}",
+                             "{{ range(0, 1000000000000.0) | length }}",
+                             "{{ [1][::-9223372036854775807 - 1] | length }}",
+                             "{{ [[1]] | tojson(indent=-4293967296) }}"}) {
+    expect_stopped(source);
+  }
+}
+
+TEST_F(BoundedTemplateTest, WhatIsOrdinaryWithListsGoesOn) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{{ range(0, 10, 3) | length }}{{ range(5, 0, -2) }}{{ range(3, 3) | length }}", "45310"},
+      {"{{ [3, 1, 2] | sort }}{{ [1, 5, 2] | max }}{{ ['b', 'a'] | min }}", "1235a"},
+      {"{{ [{'a': 2}, {'a': 1}] | sort(attribute='a') | map(attribute='a') | list }}", "12"},
+      {"{{ [1, [2, 'a']] | map(attribute=0, default='d') | list }}", "d2"},
+      {"{{ [{'r': 'u', 'c': 'x'}, {'r': 's', 'c': 'y'}] | selectattr('r', 'equalto', 's') | "
+       "map(attribute='c') | list }}",
+       "y"},
+      {"{{ [{'r': 'u'}] | rejectattr('r', 'in', ['u']) | list | length }}", "0"},
+      {"{{ 'a' in 'cab' and 1 in [1, 2] and 3 is in([1, 3]) and 'z' not in ['q'] }}", "True"},
+      {"{{ 'xxaxx'.strip('x') }}{{ 'abcd'[1:3] }}{{ [1, 2, 3][::2] }}{{ [1, 2] == [1, 2] }}",
+       "abc13True"},
+      {"{% for i in range(6) %}{% if i == 2 %}{% continue %}{% endif %}{% if i == 4 %}{% break %}"
+       "{% endif %}{{ i }}{% endfor %}",
+       "013"},
+  };
+  for (const auto& [source, expected] : cases) {
+    const Result<std::string> made = render(source + "|" + kRest);
+    ASSERT_TRUE(made.ok()) << source << ": " << made.status().message();
+    EXPECT_EQ(*made, expected + "|user: Hi\nassistant: ") << source;
   }
 }
 
@@ -128,6 +202,8 @@ TEST_F(BoundedTemplateTest, WhatTakesTooManyStepsOrTooLongIsStopped) {
     EXPECT_NE(timed.message().find("it takes too long"), std::string::npos) << timed.message();
   }
   const ScopedTemplateLimits few({.operations = kFewOperations});
+  const std::string plain = "{% for i in range(50000) %}" + times("{{ 1 }}", 3) + "{% endfor %}";
+  EXPECT_FALSE(render(plain + kRest).ok()) << "texts and numbers count, too";
   EXPECT_TRUE(render(kRest).ok()) << "what is ordinary takes far fewer";
   EXPECT_EQ(TemplateLimits().operations, 5'000'000U) << "what holds elsewhere";
   EXPECT_EQ(TemplateLimits().seconds, 20.0);
@@ -141,12 +217,6 @@ TEST_F(BoundedTemplateTest, WhatDependsOnTheMessagesIsStoppedWithThem) {
   EXPECT_TRUE(render(source + kRest).ok());
   const Status status = render(source + kRest, "go").status();
   EXPECT_EQ(status.code(), StatusCode::kUnsupported) << status.message();
-}
-
-std::string times(const std::string& text, int n) {
-  std::string all;
-  for (int i = 0; i < n; ++i) all += text;
-  return all;
 }
 
 TEST_F(BoundedTemplateTest, WhatNestsTooDeepIsRefusedBeforeItIsParsed) {

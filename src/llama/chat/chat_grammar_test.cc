@@ -245,6 +245,44 @@ TEST_F(ChatGrammarTest, WithoutParallelCallsTheSecondOneCannotBeSaid) {
   }
 }
 
+// As agents with several MCP servers have.
+TEST_F(ChatGrammarTest, AsManyToolsAsThereMayBeWithTenPropertiesEachAreHeldTo) {
+  ChatOptions options;
+  for (int i = 0; i < static_cast<int>(kMaxChatTools); ++i) {
+    const std::string number = std::to_string(i);
+    std::string properties;
+    for (int k = 0; k < 10; ++k) {
+      properties += (k == 0 ? "\"property_of_tool_" : ",\"property_of_tool_") + number +
+                    "_number_" + std::to_string(k) + R"(":{"type":")" +
+                    (k % 2 == 0 ? "integer" : "string") + R"("})";
+    }
+    options.tools.push_back({.name = "tool_number_" + number,
+                             .description = "Does something.",
+                             .parameters = R"({"type":"object","properties":{)" + properties +
+                                           R"(},"required":["property_of_tool_)" + number +
+                                           "_number_0\"]}"});
+  }
+  struct Format {
+    const char* name;
+    std::string before;
+  };
+  for (const Format& format : {Format{"Qwen-Qwen3-0.6B", "<tool_call>\n"},
+                               Format{"google-gemma-2-2b-it", R"({"tool_calls":[)"}}) {
+    SCOPED_TRACE(format.name);
+    const LlamaVocabulary& v = vocabulary(format.name);
+    for (const ToolChoice choice : {ToolChoice::kAuto, ToolChoice::kRequired}) {
+      options.tool_choice = choice;
+      const std::unique_ptr<GrammarMask> mask = mask_of(v, options);
+      ASSERT_NE(mask, nullptr);
+      const std::string call = format.before + R"({"name": "tool_number_127", "arguments": )";
+      const Status said = say(*mask->clone(), call + R"({"property_of_tool_127_number_0": 3)", v);
+      EXPECT_TRUE(said.ok()) << said.message();
+      EXPECT_FALSE(say(*mask->clone(), call + R"({"property_of_tool_127_number_0": "a)", v).ok());
+      EXPECT_FALSE(say(*mask->clone(), call + R"({"property_of_tool_126)", v).ok());
+    }
+  }
+}
+
 TEST_F(ChatGrammarTest, AToolThatIsNotThereCannotBeCalled) {
   const ChatAnswer answer{.file = "Qwen-Qwen3-0.6B"};
   const Result<ChatPrompt> made = prompt(answer, ToolChoice::kAuto);

@@ -309,8 +309,14 @@ Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages
 
 Result<ChatPrompt> ChatTemplate::prompt_as_given(const std::vector<ChatMessage>& messages,
                                                  const ChatOptions& options) const {
-  return has_calls(options) && !abilities().tools ? prompt_with_plain_tools(messages, options)
-                                                  : own_prompt(messages, options);
+  const bool earlier = has_calls_or_results(messages);
+  if ((!has_calls(options) && !earlier) || abilities().tools) return own_prompt(messages, options);
+  if (has_calls(options)) return prompt_with_plain_tools(messages, options);
+  // Checked as they were given.
+  ChatOptions checked = options;
+  checked.json_schema.clear();  // own_prompt() reads it
+  OUTRIDER_RETURN_IF_ERROR(chat_inputs(messages, checked).status());
+  return own_prompt(calls_as_texts(messages), options);
 }
 
 Result<ChatPrompt> ChatTemplate::prompt_with_plain_tools(const std::vector<ChatMessage>& messages,

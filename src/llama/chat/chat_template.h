@@ -39,9 +39,9 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // As Vocabulary::chat_prompt has it. BOS is left out where the tokenizer adds it. Where the
-  // template knows no tools, they are described to the model in words (plain_tools.h). Where it
-  // refuses instructions in the middle of the conversation, they are a user's
-  // (late_instructions.h).
+  // template knows no tools, they are described to the model in words, and earlier calls and their
+  // results are texts, also where no call may follow (plain_tools.h). Where it refuses instructions
+  // in the middle of the conversation, they are a user's (late_instructions.h).
   Result<ChatPrompt> prompt(const std::vector<ChatMessage>& messages,
                             const ChatOptions& options) const;
 

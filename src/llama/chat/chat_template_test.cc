@@ -8,6 +8,7 @@
 
 #include "json/json.h"
 #include "testing/llama_chat_vocabularies.h"
+#include "testing/tiny_vocabulary.h"
 
 namespace outrider::llama {
 namespace {
@@ -315,6 +316,49 @@ TEST_F(ChatTemplateTest, ARefusalOfSomethingElseThanInstructionsIsTold) {
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().field(), "messages");
   EXPECT_NE(made.status().message().find("refuses"), std::string::npos) << made.status().message();
+}
+
+const std::vector<ChatMessage> kCalled = {
+    {.role = "user", .content = "Is it raining?"},
+    {.role = "assistant",
+     .content = "",
+     .tool_calls = {{.id = "1", .name = "get_weather", .arguments = R"({"city":"Paris"})"}}},
+    {.role = "tool", .content = "rain", .tool_call_id = "1"}};
+
+TEST_F(ChatTemplateTest, EarlierCallsAndResultsAreSaidWhereNoCallMayFollow) {
+  ChatOptions forbidden;
+  forbidden.tools = testing::chat_answer_tools();
+  forbidden.tool_choice = ToolChoice::kNone;
+  const LlamaVocabulary& chatml =
+      with_template("chatml", std::string(testing::tiny_chat_template()));
+  for (const LlamaVocabulary* v : {&vocabulary("google-gemma-2-2b-it"), &chatml}) {
+    for (const ChatOptions& options : {forbidden, ChatOptions()}) {
+      const Result<ChatPrompt> made = v->chat_prompt(kCalled, options);
+      ASSERT_TRUE(made.ok()) << made.status().message();
+      const std::string& text = made->text;
+      const std::string call =
+          R"({"tool_calls":[{"name":"get_weather","arguments":{"city":"Paris"}}]})";
+      EXPECT_NE(text.find(call), std::string::npos) << text;
+      EXPECT_NE(text.find("user\nResult of get_weather: rain"), std::string::npos) << text;
+      EXPECT_EQ(text.find("You can call"), std::string::npos) << text;
+      EXPECT_EQ(made->grammar.gbnf, "");
+      EXPECT_TRUE(made->reader->read(call, true).tool_calls.empty());
+    }
+  }
+  // A template that knows tools gets them as they are.
+  const Result<ChatPrompt> made = vocabulary("Qwen-Qwen3-0.6B").chat_prompt(kCalled, forbidden);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_NE(made->text.find("<tool_response>\nrain"), std::string::npos) << made->text;
+}
+
+TEST_F(ChatTemplateTest, EarlierCallsAreCheckedAsTheyWereGivenWhereNoneMayFollow) {
+  std::vector<ChatMessage> messages = kCalled;
+  messages.pop_back();
+  ChatOptions options;
+  options.continue_last = true;
+  const Status refused = vocabulary("google-gemma-2-2b-it").chat_prompt(messages, options).status();
+  EXPECT_EQ(refused.field(), "messages");
+  EXPECT_NE(refused.message().find("without tool calls"), std::string::npos) << refused.message();
 }
 
 TEST_F(ChatTemplateTest, WhatIsNotOfTheFormatIsContent) {

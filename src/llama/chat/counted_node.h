@@ -18,7 +18,9 @@ struct Counted : jinja::expression {
     kIterated,  // each of its entries will be an operation
   };
 
-  Counted(jinja::statement_ptr child, Kind what) : inner(std::move(child)), kind(what) {
+  // `prints`: what comes out becomes part of the text, with all that it holds.
+  Counted(jinja::statement_ptr child, Kind what, bool prints = false)
+      : inner(std::move(child)), kind(what), is_printed(prints) {
     pos = inner->pos;
   }
   std::string type() const override { return inner->type(); }
@@ -31,7 +33,11 @@ struct Counted : jinja::expression {
     jinja::value made = inner->execute(ctx);
     if (kind == Kind::kIterated) budget.count(made->val_arr.size() + made->val_obj.size());
     if (kind == Kind::kLiteral) budget.may_make(written_size(made, budget));
-    if (kind != Kind::kLooks) budget.made(own_size(made));
+    if (is_printed && !made->val_arr.empty()) {
+      budget.made(written_size(made, budget));
+    } else if (is_printed || kind != Kind::kLooks) {
+      budget.made(own_size(made));
+    }
     return made;
   }
 
@@ -45,6 +51,7 @@ struct Counted : jinja::expression {
 
   jinja::statement_ptr inner;
   Kind kind;
+  bool is_printed;
 };
 
 }  // namespace outrider::llama

@@ -187,13 +187,14 @@ class PlainToolReader : public ChatReader {
 
 }  // namespace
 
-std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
-                                        const ChatOptions& options,
-                                        const std::vector<ToolSchema>& schemas) {
+bool has_calls_or_results(const std::vector<ChatMessage>& messages) {
+  return std::any_of(messages.begin(), messages.end(), [](const ChatMessage& message) {
+    return message.role == "tool" || !message.tool_calls.empty();
+  });
+}
+
+std::vector<ChatMessage> calls_as_texts(const std::vector<ChatMessage>& messages) {
   std::vector<ChatMessage> plain;
-  if (messages.empty() || messages.front().role != "system") {
-    plain.push_back({.role = "system", .content = description(options, schemas)});
-  }
   bool behind_result = false;
   for (const ChatMessage& message : messages) {
     // Several results, and what the user says behind them, are one message: many templates want
@@ -205,14 +206,25 @@ std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages
       continue;
     }
     ChatMessage& now = plain.emplace_back(message);
-    if (&message == &messages.front() && message.role == "system") {
-      now.content += "\n\n" + description(options, schemas);
-    } else if (message.role == "tool") {
+    if (message.role == "tool") {
       now = {.role = "user", .content = text_of(messages, message)};
     } else if (!message.tool_calls.empty()) {
       now.tool_calls.clear();
       now.content += (now.content.empty() ? "" : "\n") + calls_text(message.tool_calls);
     }
+  }
+  return plain;
+}
+
+std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
+                                        const ChatOptions& options,
+                                        const std::vector<ToolSchema>& schemas) {
+  std::vector<ChatMessage> plain = calls_as_texts(messages);
+  const std::string tools = description(options, schemas);
+  if (!plain.empty() && plain.front().role == "system") {
+    plain.front().content += "\n\n" + tools;
+  } else {
+    plain.insert(plain.begin(), {.role = "system", .content = tools});
   }
   return plain;
 }

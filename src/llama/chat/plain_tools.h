@@ -5,7 +5,7 @@
 //
 // Where a call is required, a grammar holds the answer to that from its beginning, else from where
 // it begins to say so. Earlier calls and their results are put into messages that any template can
-// write.
+// write, also where no call may follow.
 //
 // Tested by plain_tools_test.cc.
 #pragma once
@@ -20,8 +20,15 @@
 
 namespace outrider::llama {
 
-// The conversation without tools, calls and results, with what describes them in their place.
-// `schemas`: of the options' tools, here and below.
+// Whether the conversation has calls of tools or their results.
+bool has_calls_or_results(const std::vector<ChatMessage>& messages);
+
+// The conversation without calls and results, which are texts of messages that any template can
+// write.
+std::vector<ChatMessage> calls_as_texts(const std::vector<ChatMessage>& messages);
+
+// The same with a description of the tools, so that the model can call them. `schemas`: of the
+// options' tools, here and below.
 // REQUIRES: the options hold tools, and the choice is not kNone
 std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options,

@@ -77,6 +77,27 @@ TEST(PlainTools, ResultsAndWhatTheUserSaysBehindThemAreOneMessage) {
   EXPECT_EQ(plain[5].content, "Thanks.");
 }
 
+// So that an answer may follow in which no call may be made.
+TEST(PlainTools, CallsAndResultsAreTextsWithoutADescriptionToo) {
+  const std::vector<ChatMessage> called = {
+      {.role = "system", .content = "Be short."},
+      {.role = "assistant",
+       .content = "I look.",
+       .tool_calls = {{.id = "1", .name = "weather", .arguments = "{}"}}},
+      {.role = "tool", .content = "rain", .tool_call_id = "1"},
+      {.role = "user", .content = "So?"}};
+  EXPECT_TRUE(has_calls_or_results(called));
+  const std::vector<ChatMessage> plain = calls_as_texts(called);
+  ASSERT_EQ(plain.size(), 3U);
+  EXPECT_EQ(plain[0].content, "Be short.");
+  EXPECT_EQ(plain[1].content,
+            "I look.\n"
+            R"({"tool_calls":[{"name":"weather","arguments":{}}]})");
+  EXPECT_EQ(plain[2].role, "user");
+  EXPECT_EQ(plain[2].content, "Result of weather: rain\n\nSo?");
+  EXPECT_FALSE(has_calls_or_results(plain));
+}
+
 // Reasoning up to a '|', and content behind it.
 class ReasoningReader : public ChatReader {
  public:

@@ -36,18 +36,25 @@ class SizeWalk {
     if (known != sizes_.end()) return known->second;
     budget_.count(value->val_arr.size() + value->val_obj.size());
     std::uint64_t total = 16;
-    for (const jinja::value& entry : value->val_arr) add(total, size(entry, depth + 1));
+    for (const jinja::value& entry : value->val_arr) {
+      add(total, size(entry, depth + 1));
+      if (total == kHuge) break;
+    }
     for (const auto& [key, entry] : value->val_obj) {
       add(total, size(key, depth + 1));
       add(total, size(entry, depth + 1));
+      if (total == kHuge) break;
     }
     sizes_.emplace(value.get(), total);
     return total;
   }
 
  private:
-  static void add(std::uint64_t& total, std::uint64_t more) {
-    total = std::min(kHuge, total + more);
+  // What nothing may make or move need not be known exactly: the walk ends there, as the length of
+  // a text of many parts takes long.
+  void add(std::uint64_t& total, std::uint64_t more) const {
+    total += more;
+    if (total > budget_.most()) total = kHuge;
   }
 
   TemplateBudget& budget_;

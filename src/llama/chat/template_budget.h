@@ -9,8 +9,9 @@
 //  - operations: each statement, expression and iteration is one; TemplateLimits::operations of
 //    them.
 //  - bytes: what texts and lists are made of, all that were ever made counted. Single operations
-//    that multiply (range, "x" * n, replace, join, indent, format, tojson) are judged before they
-//    begin, by what goes in.
+//    that multiply (range, "x" * n, replace, join, indent, format, tojson, map) are judged before
+//    they begin, by what goes in; what is written out counts each time, with all that it holds.
+//    What one operation copies to search, compare and sort is limited, too (kMoves).
 //  - depth: of calls and expressions in each other (kDepth), and of lists and objects in each other
 //    (kValueDepth); lists that hold themselves, and such as would be enormous when written out.
 //  - time: TemplateLimits::seconds of the thread's processor time in all, so that what is ordinary
@@ -25,6 +26,7 @@
 // Tested by bounded_template_test.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -85,6 +87,8 @@ class TemplateBudget {
   void enter();
   void leave() { --depth_; }
   [[noreturn]] void stop(const std::string& why) const;
+  // Bytes above which both may_make() and may_move() throw.
+  std::uint64_t most() const { return std::max(kMoves, bytes_left_); }
 
   bool exceeded() const { return !why_.empty(); }
   const std::string& why() const { return why_; }
@@ -100,8 +104,9 @@ class TemplateBudget {
   mutable std::string why_;
 };
 
-// Bytes and entries of `value` when it is written out, at most about 2^60; what occurs twice counts
-// twice. Throws TemplateTooCostly for one that is nested too deep or holds itself.
+// Bytes and entries of `value` when it is written out, about 2^60 for more than the budget's
+// most(); what occurs twice counts twice. Throws TemplateTooCostly for one that is nested too deep
+// or holds itself.
 std::uint64_t written_size(const jinja::value& value, TemplateBudget& budget);
 
 // Bytes of a text and its parts, entries of a list or an object, without what these hold.

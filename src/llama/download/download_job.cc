@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -17,7 +16,8 @@
 #include "common.h"
 #include "download.h"
 #include "hf-cache.h"
-#include "llama/download/sha256.h"
+#include "llama/download/fetch_file.h"
+#include "llama/download/hub_cache.h"
 #include "llama/files/gguf_header.h"
 #include "store/file_lock.h"
 
@@ -26,144 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kAskAgain{100};  // who waits for another's download
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
-
-// llama-common's way of telling, for one file. On the job's thread.
-class FileWatch : public common_download_callback {
- public:
-  FileWatch(DownloadJob& job, const std::string& path, std::string what)
-      : job_(job), part_(path + ".downloadInProgress"), what_(std::move(what)) {
-    std::error_code error;
-    if (!fs::exists(part_, error)) fs::rename(kept(), part_, error);
-  }
-  // What was kept out of llama-common's reach comes back.
-  ~FileWatch() override {
-    std::error_code error;
-    if (fs::exists(kept(), error)) fs::rename(kept(), part_, error);
-  }
-
-  void on_start(const common_download_progress& p) override {
-    total_ = p.total;
-    std::error_code error;
-    const std::uint64_t size = fs::file_size(part_, error);
-    if (!error && total_ > 0 && size > total_) fs::remove(part_, error);
-    // It would be asked for what follows the end. Its last byte once more makes it complete.
-    if (!error && total_ > 0 && size == total_) fs::resize_file(part_, total_ - 1, error);
-    job_.tell(what_, 0.0);
-  }
-  void on_update(const common_download_progress& p) override {
-    downloaded_ = p.downloaded;
-    total_ = p.total;
-    job_.tell(what_, p.total == 0
-                         ? 0.0
-                         : static_cast<double>(p.downloaded) / static_cast<double>(p.total));
-  }
-  void on_done(const common_download_progress& /*p*/, bool ok) override {
-    std::error_code error;
-    if (!ok && is_cancelled()) fs::rename(part_, kept(), error);
-  }
-  bool is_cancelled() const override { return job_.cancel.load(); }
-
-  std::uint64_t total() const { return total_; }  // bytes; 0: not told
-  std::uint64_t downloaded() const { return downloaded_; }
-
- private:
-  std::string kept() const { return part_ + ".kept"; }
-
-  DownloadJob& job_;
-  std::string part_;
-  std::string what_;
-  std::uint64_t total_ = 0;
-  std::uint64_t downloaded_ = 0;
-};
-
-Status interrupted(const DownloadJob& job) {
-  return cancelled("the download of '" + job.name.text() +
-                   "' was interrupted; the part is kept, and the same command goes on from there");
-}
-
-Status broke_off(const DownloadJob& job, const FileWatch& watch, const hf_cache::hf_file& file) {
-  if (watch.is_cancelled()) return interrupted(job);
-  std::error_code error;
-  const fs::space_info space = fs::space(fs::path(file.local_path).parent_path(), error);
-  const std::uint64_t wanted =
-      watch.total() > watch.downloaded() ? watch.total() - watch.downloaded() : 0;
-  if (!error && space.available < wanted) {
-    return resource_exhausted("the disk is full: '" + base_name(file.path) + "' needs " +
-                              mebibytes(wanted) + " more, and " + mebibytes(space.available) +
-                              " are free below '" + hf_cache::get_cache_path() +
-                              "'; make room, or name another folder with LLAMA_CACHE");
-  }
-  return internal_error("the connection to " + job.hub.host + " broke off again and again at " +
-                        mebibytes(watch.downloaded()) + " of " + mebibytes(watch.total()) +
-                        " of '" + base_name(file.path) +
-                        "'; the part is kept, and the same command goes on from there");
-}
-
-// What came is what the hub has, and a model. Removes what cannot be either: what is certain to be
-// the hub's and is refused here may be one for a later version of this program, or for another one.
-Status check_file(DownloadJob& job, const hf_cache::hf_file& file, std::uint64_t total) {
-  const std::string name = base_name(file.path);
-  std::error_code error;
-  const auto remove = [&](const std::string& why) {
-    fs::remove(file.local_path, error);
-    return data_loss("'" + name + "' " + why + "; it was removed, try again");
-  };
-  const std::uint64_t size = fs::file_size(file.local_path, error);
-  if (error || (total > 0 && size != total)) {
-    return remove("came with " + std::to_string(size) + " bytes instead of " +
-                  std::to_string(total));
-  }
-  bool certain = false;
-  if (file.oid.size() == 64) {
-    const Result<std::optional<std::string>> hash =
-        sha256_of(file.local_path, [&](std::uint64_t done) {
-          job.tell("checking " + name, static_cast<double>(done) / static_cast<double>(size));
-          return !job.cancel.load();
-        });
-    if (!hash.ok()) return hash.status();
-    certain = hash->has_value();
-    if (certain && **hash != lower_case(file.oid)) {
-      return remove("is not what the hub has (its SHA-256 differs)");
-    }
-  }
-  const Status header = read_gguf_header(file.local_path).status();
-  if (header.ok()) return header;
-  if (!certain) return remove("came whole, but cannot be used: " + header.message());
-  return header.with_context("'" + name + "' came as the hub has it, but cannot be used");
-}
-
-Status fetch_file(DownloadJob& job, const hf_cache::hf_file& file, std::string what) {
-  std::error_code error;
-  if (file.local_path == file.final_path && fs::exists(file.final_path, error)) return Status();
-  fs::create_directories(fs::path(file.local_path).parent_path(), error);
-  // llama-common appends to the part that is there: two at once would both spoil it.
-  const FileLock lock(file.local_path + ".lock", [&] {
-    job.tell("waiting for another download of " + base_name(file.path), 0.0);
-    std::this_thread::sleep_for(kAskAgain);
-    return !job.cancel.load();
-  });
-  if (job.cancel.load()) return interrupted(job);
-  common_download_opts options;
-  options.bearer_token = job.hub.token;
-  FileWatch watch(job, file.local_path, std::move(what));
-  options.callback = &watch;
-  const int status =
-      common_download_file_single(file.url, file.local_path, options, /*skip_etag=*/true);
-  if (status >= 400) return job.hub.refusal(status, job.name);
-  if (status < 200) return broke_off(job, watch, file);
-  return check_file(job, file, watch.total());
-}
+// For who lists the files meanwhile; then without the lock, which keeps from a rare failure only.
+constexpr std::chrono::seconds kWaitForList{10};
 
 // "a.gguf, b.gguf and 3 more"
 std::string file_list(const hf_cache::hf_files& files) {
@@ -178,12 +42,37 @@ std::string file_list(const hf_cache::hf_files& files) {
   return "it has " + list_of(names, n > kMost ? ", " : " and ") + (n > kMost ? ", ..." : "");
 }
 
+// llama-common says of whatever went wrong while it listed the files only that there are none.
 Status no_file(const DownloadJob& job) {
   const hf_cache::hf_files files = hf_cache::get_repo_files(job.name.repo, job.hub.token);
+  if (files.empty()) {
+    OUTRIDER_RETURN_IF_ERROR(check_writable(repo_folder(job.name.repo)));
+    OUTRIDER_RETURN_IF_ERROR(job.hub.ask_list(job.name));
+  }
   const std::string quant =
       job.name.quant.empty() ? "no model in GGUF format" : "no GGUF file '" + job.name.quant + "'";
   return not_found("'" + job.name.repo + "' has " + quant + "; " +
                    (files.empty() ? job.hub.host + " does not list its files" : file_list(files)));
+}
+
+// Which files there are. It is written into the cache, too: who writes the same at the same time
+// makes llama-common find nothing.
+common_download_hf_plan list_files(DownloadJob& job) {
+  job.tell("listing the files of " + job.name.repo, 0.0);
+  const std::string folder = repo_folder(job.name.repo);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  int asks_left = static_cast<int>(kWaitForList / kAskAgain);
+  const FileLock lock(folder + "/refs.lock", [&] {
+    job.tell("waiting for another list of " + job.name.repo, 0.0);
+    std::this_thread::sleep_for(kAskAgain);
+    return --asks_left > 0 && !job.cancel.load();
+  });
+  common_params_model model;
+  model.hf_repo = job.name.text();
+  common_download_opts options;
+  options.bearer_token = job.hub.token;
+  return common_download_get_hf_plan(model, options);
 }
 
 Result<DownloadedModel> fetch(DownloadJob& job) {
@@ -194,11 +83,7 @@ Result<DownloadedModel> fetch(DownloadJob& job) {
                           "' for downloads: " + error.message() +
                           "; LLAMA_CACHE names another one");
   }
-  common_params_model model;
-  model.hf_repo = job.name.text();
-  common_download_opts options;
-  options.bearer_token = job.hub.token;
-  const common_download_hf_plan plan = common_download_get_hf_plan(model, options);
+  const common_download_hf_plan plan = list_files(job);
   if (!plan.preset.path.empty()) {
     return unsupported("'" + job.name.repo +
                        "' is a list of llama-server's settings (preset.ini), not a model; name the "
@@ -236,12 +121,19 @@ Result<DownloadedModel> ask_and_fetch(DownloadJob& job) {
                                             "' is not in the cache; download it without that")
                            : job.hub.ask(job.name);
   if (asked.ok()) return fetch(job);
-  const std::string cached = common_download_resolve_path(job.name.text());
-  if (cached.empty()) return asked;
-  DownloadedModel model{.path = cached, .notes = {}};
+  DownloadedModel model{.path = common_download_resolve_path(job.name.text()), .notes = {}};
+  std::optional<EarlierCopy> earlier;
+  if (model.path.empty()) earlier = find_earlier_copy(job.name);
+  if (earlier) model.path = earlier->path;
+  if (model.path.empty()) return asked;
   if (!is_offline()) {
     model.notes.push_back("the copy in the cache is used, as " + job.hub.host +
                           " does not answer for '" + job.name.repo + "'");
+  }
+  if (earlier) {
+    model.notes.push_back("the copy in the cache is an earlier one of '" + job.name.repo +
+                          "' (commit " + earlier->commit +
+                          "), as the newest was not downloaded to its end");
   }
   return model;
 }
@@ -253,6 +145,11 @@ void DownloadJob::tell(const std::string& now_what, double now_fraction) {
   what = now_what;
   fraction = now_fraction;
   ++n_changes;
+}
+
+void DownloadJob::watch(const std::string& path) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  part = path;
 }
 
 void run_download(DownloadJob& job) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,8 @@
 
 namespace outrider::llama {
 
+constexpr std::chrono::milliseconds kAskAgain{100};  // who waits for another's download
+
 // Shared by the thread and whoever waits for it; the latter may leave first.
 struct DownloadJob {
   HubName name;
@@ -25,9 +28,11 @@ struct DownloadJob {
   std::string what;             // is being done
   double fraction = 0.0;        // of it
   std::uint64_t n_changes = 0;  // of these two, by which a waiter sees that it goes on
+  std::string part;             // the file that grows while something comes; empty: none
   std::optional<Result<DownloadedModel>> result;
 
   void tell(const std::string& now_what, double now_fraction);
+  void watch(const std::string& path);
 };
 
 // All of it: asks, fetches, checks. Never throws.

@@ -1,5 +1,7 @@
 #include "llama/download/hub.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <exception>
 
@@ -14,6 +16,36 @@ constexpr const char* kByHand = "; or get the GGUF file some other way and give 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// One that llama-common sends with its questions for lists; any other it leaves out.
+bool has_form(const std::string& token) {
+  return token.size() >= 37 && token.size() <= 256 && token.starts_with("hf_") &&
+         std::all_of(token.begin() + 3, token.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+std::optional<int> status_with(const std::string& token, const std::string& address,
+                               std::uint64_t from) {
+  try {
+    auto [client, url] = common_http_client(address);
+    client.set_connection_timeout(5);
+    client.set_read_timeout(15);
+    if (!token.empty()) client.set_default_headers({{"Authorization", "Bearer " + token}});
+    httplib::Headers headers;
+    if (from > 0) headers.emplace("Range", "bytes=" + std::to_string(from) + "-");
+    std::optional<int> status;
+    client.Get(
+        url.path, headers,
+        [&status](const httplib::Response& answer) {
+          status = answer.status;
+          return false;
+        },
+        [](const char*, std::size_t) { return false; });
+    return status;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -76,6 +108,31 @@ Status Hub::ask(const HubName& name) const {
   } catch (const std::exception& error) {
     return internal_error("cannot ask " + host + " for '" + name.repo + "': " + error.what());
   }
+}
+
+std::optional<int> Hub::status_of(const std::string& url, std::uint64_t from) const {
+  return status_with(token, url, from);
+}
+
+Status Hub::ask_list(const HubName& name) const {
+  const bool is_sent = has_form(token);
+  for (const char* what : {"/refs", "/tree/main?recursive=true"}) {
+    const std::optional<int> status =
+        status_with(is_sent ? token : "", endpoint + "api/models/" + name.repo + what, 0);
+    if (!status) {
+      return internal_error(host + " does not answer for the list of the files of '" + name.repo +
+                            "'; try again later" + kByHand);
+    }
+    if ((*status == 401 || *status == 403) && !token.empty() && !is_sent) {
+      return not_found(host + " does not list the files of '" + name.repo + "' (HTTP " +
+                       std::to_string(*status) +
+                       "): the token in HF_TOKEN is not sent, as it is not of the form hf_ with 34 "
+                       "to 253 letters and digits behind it; use one that is");
+    }
+    // Of a branch that is not "main", not of the model.
+    if (*status >= 400 && *status != 404) return refusal(*status, name);
+  }
+  return Status();
 }
 
 }  // namespace outrider::llama

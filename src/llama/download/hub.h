@@ -4,6 +4,8 @@
 // minutes where packets are dropped. So one small request goes first, with time limits.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -23,6 +25,14 @@ struct Hub {
   // the host's address may take longer). Errors: kNotFound (not there, or not for this token);
   // kInternal (no connection, a failure there), each with what to do.
   Status ask(const HubName& name) const;
+
+  // The same for the list of its files, asked for as llama-common does: without a token that has
+  // another form than the hub's. Ok where nothing is found that speaks against a list.
+  Status ask_list(const HubName& name) const;
+
+  // The HTTP status of a GET of `url` from byte `from` on, with the same time limits; none: no
+  // answer. Nothing of a body is read.
+  std::optional<int> status_of(const std::string& url, std::uint64_t from) const;
 
   // An HTTP status of 400 and more as an error.
   Status refusal(int status, const HubName& name) const;

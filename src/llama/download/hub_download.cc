@@ -1,7 +1,9 @@
 #include "llama/download/hub_download.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,15 +19,34 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTell{100};
 constexpr std::chrono::seconds kLeave{2};      // after an interruption, without an answer
 constexpr std::chrono::seconds kNoAnswer{25};  // to the first question
-constexpr std::chrono::seconds kNoData{90};
 
-Status gone_silent(const DownloadJob& job, bool was_asking) {
+// By what is in the part: llama-common tells a thousandth of the file at a time, which takes
+// minutes where the network is slow.
+class PartWatch {
+ public:
+  // Whether there is another part, or another size of it, than the last time.
+  bool has_changed(const std::string& part) {
+    std::error_code error;
+    std::uintmax_t size = part.empty() ? 0 : std::filesystem::file_size(part, error);
+    if (error) size = 0;
+    const bool has = part != part_ || size != size_;
+    part_ = part;
+    size_ = size;
+    return has;
+  }
+
+ private:
+  std::string part_;
+  std::uintmax_t size_ = 0;
+};
+
+Status gone_silent(const DownloadJob& job, bool was_asking, std::chrono::seconds limit) {
   return internal_error(
       was_asking
           ? "no answer from " + job.hub.host + " in " + std::to_string(kNoAnswer.count()) +
                 " seconds; check the network, or get the GGUF file some other way and give "
                 "it with -m FILE"
-          : "nothing has come from " + job.hub.host + " for " + std::to_string(kNoData.count()) +
+          : "nothing has come from " + job.hub.host + " for " + std::to_string(limit.count()) +
                 " seconds; the part is kept, and the same command goes on from there");
 }
 
@@ -34,12 +55,14 @@ Result<DownloadedModel> wait_for(DownloadJob& job, const DownloadHooks& hooks) {
   std::unique_lock<std::mutex> lock(job.mutex);
   Clock::time_point last_change = Clock::now();
   std::uint64_t changes = 0;
+  PartWatch part;
   for (;;) {
     job.changed.wait_for(lock, kTell, [&job] { return job.result.has_value(); });
     if (job.result) return *job.result;
     const Clock::time_point now = Clock::now();
     if (job.n_changes != changes) last_change = now;
     changes = job.n_changes;
+    if (part.has_changed(job.part) && !job.cancel) last_change = now;
     const bool is_asking = changes == 0;
     if (!job.cancel && hooks.cancel != nullptr && hooks.cancel->load()) {
       job.cancel = true;
@@ -48,9 +71,9 @@ Result<DownloadedModel> wait_for(DownloadJob& job, const DownloadHooks& hooks) {
     if (job.cancel && now - last_change > kLeave) {
       return cancelled("the download was interrupted; the same command goes on from there");
     }
-    if (now - last_change > (is_asking ? kNoAnswer : kNoData)) {
+    if (now - last_change > (is_asking ? kNoAnswer : hooks.give_up_after)) {
       job.cancel = true;
-      return gone_silent(job, is_asking);
+      return gone_silent(job, is_asking, hooks.give_up_after);
     }
     if (!hooks.progress || is_asking) continue;
     const std::string what = job.what;

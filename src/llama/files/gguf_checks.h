@@ -1,9 +1,12 @@
 // What llama.cpp would abort on while it loads a damaged file, checked before it sees it.
 //
 // Found by changing single bytes of a good file and values of its metadata: assertions in
-// llama-model.cpp (the number of layers), llama-vocab.cpp (two tokens with one text) and ggml's
-// normalisation (its epsilon). A damaged file may still abort it in ways not listed here: what is
-// not trusted belongs into a process of its own.
+// llama-model.cpp (the numbers of layers and experts, how positions are scaled), llama-vocab.cpp
+// (two tokens with one text), the architectures' graphs (the sizes of heads, gguf_head_sizes.h) and
+// ggml's normalisation (its epsilon). A damaged file may still abort it in ways not listed here:
+// what is not trusted belongs into a process of its own.
+//
+// Tested by gguf_checks_test.cc.
 #pragma once
 
 #include <string>

@@ -18,9 +18,12 @@ struct Alternating {
   std::int32_t period;
   // Where the scale of attention is told from the number of layers; 0: nowhere.
   std::int32_t fixed_layers;
+  bool always;  // with a window of llama.cpp's where the file says none
 };
-constexpr Alternating kAlternating[] = {
-    {"gemma2", 2, 46}, {"gemma3", 6, 62}, {"olmo2", 4, 0}, {"cohere2", 4, 0}};
+constexpr Alternating kAlternating[] = {{"gemma2", 2, 46, true},
+                                        {"gemma3", 6, 62, false},
+                                        {"olmo2", 4, 0, false},
+                                        {"cohere2", 4, 0, false}};
 
 const Alternating* alternating(const std::string& architecture) {
   for (const Alternating& known : kAlternating) {
@@ -32,6 +35,29 @@ const Alternating* alternating(const std::string& architecture) {
 bool has_window(const GgufReader& file, const std::string& architecture) {
   const Result<std::uint32_t> window = file.u32(architecture + ".attention.sliding_window");
   return window.ok() && *window > 0;
+}
+
+// What llama.cpp tells from a layer's place or from their number, and no key can say otherwise:
+// without some of them the others would not compute what they did.
+constexpr const char* kNoPositions = "some of them, told by their place, take no positions";
+constexpr const char* kScaledByNumber = "llama.cpp takes the scale of each from their number";
+constexpr const char* kWindowByPlace = "those with a sliding window are told by their place";
+
+// Empty: nothing.
+std::string told_by_place(const GgufReader& file, const LayerShape& shape) {
+  const std::string& architecture = shape.architecture;
+  if (architecture == "smollm3" || architecture == "llama4") return kNoPositions;
+  if (architecture == "minicpm3") return kScaledByNumber;
+  if (architecture == "minicpm" && !file.has("minicpm.residual_scale")) return kScaledByNumber;
+  // Their windows need no key.
+  if (architecture == "exaone-moe" || (architecture == "exaone4" && shape.n_layers == 64)) {
+    return kWindowByPlace;
+  }
+  const bool is_window = has_window(file, architecture) && alternating(architecture) == nullptr;
+  if (is_window) return kWindowByPlace;
+  const Result<std::uint32_t> every = file.u32("rwkv6.rescale_every_n_layers");
+  if (architecture != "rwkv6" || !every.ok() || *every == 0) return "";
+  return "some of them, told by their place, halve what all have said";
 }
 
 // What a tensor is, its layer apart: name and shape.
@@ -53,10 +79,8 @@ Status check_layers(const GgufReader& file, const LayerShape& shape) {
     return unsupported(where + "some of them predict further tokens");
   }
   const Alternating* const known = alternating(shape.architecture);
-  if (has_window(file, shape.architecture) && known == nullptr) {
-    return unsupported(where + "in '" + shape.architecture +
-                       "' those with a sliding window are told by their place");
-  }
+  const std::string told = told_by_place(file, shape);
+  if (!told.empty()) return unsupported(where + "in '" + shape.architecture + "' " + told);
   if (known != nullptr && known->fixed_layers == shape.n_layers) {
     return unsupported(where + "llama.cpp takes the scale of its attention from their number");
   }
@@ -147,7 +171,7 @@ void cut_layers(gguf_context* metadata, const LayerShape& shape,
   const bool is_list = given >= 0 && gguf_get_kv_type(metadata, given) == GGUF_TYPE_ARRAY;
   const Alternating* const known = alternating(name);
   const std::int64_t window = gguf_find_key(metadata, (name + ".attention.sliding_window").c_str());
-  if (known != nullptr && window >= 0 && !is_list) {
+  if (known != nullptr && (known->always || window >= 0) && !is_list) {
     std::uint32_t period = static_cast<std::uint32_t>(known->period);
     if (given >= 0) period = gguf_get_val_u32(metadata, given);
     std::vector<std::uint32_t> windowed;

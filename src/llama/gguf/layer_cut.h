@@ -4,9 +4,10 @@
 // layers still works, worse ("The Unreasonable Ineffectiveness of the Deeper Layers", 2403.17887;
 // "Draft & Verify", 2309.08168, drafts that way). What is left is numbered anew. Where layers are
 // of two kinds, as the attention over a window and over the whole text, each keeps its kind: the
-// file then lists them.
+// file then lists them. Where llama.cpp tells more from a layer's place, and no key can say it,
+// none is left out.
 //
-// Tested by draft_writer_test.cc.
+// Tested by layer_cut_test.cc and draft_writer_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ void cut_id_arrays(gguf_context* metadata, const std::vector<Token>& new_ids) {
   std::vector<std::pair<std::string, std::vector<std::int32_t>>> changed;
   for (std::int64_t i = 0; i < gguf_get_n_kv(metadata); ++i) {
     const std::string key = gguf_get_key(metadata, i);
-    const bool is_ids = key.starts_with("tokenizer.ggml.") && key != kTypes &&
+    const bool is_ids = key.starts_with("tokenizer.ggml.") && key != kTypes && key != kScores &&
                         gguf_get_kv_type(metadata, i) == GGUF_TYPE_ARRAY &&
                         (gguf_get_arr_type(metadata, i) == GGUF_TYPE_INT32 ||
                          gguf_get_arr_type(metadata, i) == GGUF_TYPE_UINT32);
@@ -126,6 +126,9 @@ Result<FileVocabulary> FileVocabulary::read(const GgufReader& file) {
   v.kind = *model == "llama" ? Kind::kSentencePiece : Kind::kBytePairs;
   v.tokens = strings_of(file.metadata(), kTokens);
   v.scores = numbers_of<float>(file.metadata(), kScores, GGUF_TYPE_FLOAT32);
+  v.whole_scores = numbers_of<std::int32_t>(file.metadata(), kScores, GGUF_TYPE_INT32);
+  // As llama.cpp reads them.
+  if (v.scores.empty()) v.scores.assign(v.whole_scores.begin(), v.whole_scores.end());
   v.types = numbers_of<std::int32_t>(file.metadata(), kTypes, GGUF_TYPE_INT32);
   v.merges = strings_of(file.metadata(), kMerges);
   const bool needs_scores = v.kind == Kind::kSentencePiece;
@@ -251,7 +254,11 @@ void cut_metadata(gguf_context* metadata, const FileVocabulary& vocabulary,
     left.emplace(text, token);
   }
   set_strings(metadata, kTokens, tokens);
-  set_chosen(metadata, kScores, GGUF_TYPE_FLOAT32, vocabulary.scores, kept);
+  if (vocabulary.whole_scores.empty()) {
+    set_chosen(metadata, kScores, GGUF_TYPE_FLOAT32, vocabulary.scores, kept);
+  } else {
+    set_chosen(metadata, kScores, GGUF_TYPE_INT32, vocabulary.whole_scores, kept);
+  }
   set_chosen(metadata, kTypes, GGUF_TYPE_INT32, vocabulary.types, kept);
   if (!vocabulary.merges.empty()) {
     std::vector<std::string> merges;

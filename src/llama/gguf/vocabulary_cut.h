@@ -41,11 +41,12 @@ struct FileVocabulary {
   enum class Kind { kSentencePiece, kBytePairs };
   Kind kind = Kind::kSentencePiece;
   std::vector<std::string> tokens;
-  std::vector<float> scores;        // [tokens], or empty
-  std::vector<std::int32_t> types;  // [tokens] llama.cpp's: 1 normal, 3 control, ...
-  std::vector<std::string> merges;  // of byte pairs: "left right", the first wins
-  std::vector<Token> named;         // those that tokenizer.ggml.*_token_id name
-  std::string chat_template;        // or empty
+  std::vector<float> scores;               // [tokens], or empty
+  std::vector<std::int32_t> whole_scores;  // the same where the file has integers, or empty
+  std::vector<std::int32_t> types;         // [tokens] llama.cpp's: 1 normal, 3 control, ...
+  std::vector<std::string> merges;         // of byte pairs: "left right", the first wins
+  std::vector<Token> named;                // those that tokenizer.ggml.*_token_id name
+  std::string chat_template;               // or empty
 
   std::int32_t size() const { return static_cast<std::int32_t>(tokens.size()); }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "llama/gguf/draft_writer.h"
+#include "testing/gguf_damage.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 #include "testing/tiny_runner.h"
@@ -134,6 +136,42 @@ TEST(VocabularyCut, ATextWhoseTokensAreKeptIsCutAsBefore) {
     options.vocabulary.n_padding = 20;
     ASSERT_TRUE(testing::write_tiny_gguf(dir.file("tiny.gguf"), options).ok());
     expect_same_cut(dir.file("tiny.gguf"), kText, 20);
+  }
+}
+
+// llama.cpp reads scores of either type.
+TEST(VocabularyCut, IntegerScoresAreCutLikeOthersAndAreNoIds) {
+  const testing::TempDir dir;
+  testing::TinyModelOptions options;
+  options.vocabulary.n_padding = 20;
+  for (const TinyTokenizer tokenizer : {TinyTokenizer::kSpm, TinyTokenizer::kBpe}) {
+    options.vocabulary.tokenizer = tokenizer;
+    ASSERT_TRUE(testing::write_tiny_gguf(dir.file("tiny.gguf"), options).ok());
+    const auto whole_scores = [](gguf_context* gguf) {
+      const std::int64_t id = gguf_find_key(gguf, "tokenizer.ggml.tokens");
+      std::vector<std::int32_t> scores(gguf_get_arr_n(gguf, id));
+      for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = -static_cast<std::int32_t>(i);
+      gguf_set_arr_data(gguf, "tokenizer.ggml.scores", GGUF_TYPE_INT32, scores.data(),
+                        scores.size());
+    };
+    ASSERT_TRUE(testing::copy_changed(dir.file("tiny.gguf"), dir.file("whole.gguf"), whole_scores,
+                                      /*left_out=*/"")
+                    .ok());
+    expect_same_cut(dir.file("whole.gguf"), kText, 20);
+
+    const Result<GgufReader> file = GgufReader::open(dir.file("whole.gguf"));
+    const Result<FileVocabulary> vocabulary = FileVocabulary::read(*file);
+    ASSERT_TRUE(vocabulary.ok()) << vocabulary.status().message();
+    const Handle metadata(gguf_init_empty());
+    gguf_set_kv(metadata.get(), file->metadata());
+    const std::vector<Token> kept = {0, 1, 5, 9};
+    cut_metadata(metadata.get(), *vocabulary, kept);
+    const std::int64_t left = gguf_find_key(metadata.get(), "tokenizer.ggml.scores");
+    ASSERT_EQ(gguf_get_arr_type(metadata.get(), left), GGUF_TYPE_INT32);
+    ASSERT_EQ(gguf_get_arr_n(metadata.get(), left), 4U);
+    const auto* scores = static_cast<const std::int32_t*>(gguf_get_arr_data(metadata.get(), left));
+    EXPECT_EQ(std::vector<std::int32_t>(scores, scores + 4),
+              (std::vector<std::int32_t>{0, -1, -5, -9}));
   }
 }
 

@@ -55,16 +55,18 @@ llama_sampler* init_sampler(const llama_vocab* vocab, const std::string& grammar
 
 Result<std::unique_ptr<GrammarMask>> GrammarMask::create(const std::string& grammar,
                                                          const std::vector<std::string>& triggers,
-                                                         const LlamaVocabulary& vocabulary) {
+                                                         const LlamaVocabulary& vocabulary,
+                                                         const GbnfLimits& limits) {
   ChatGrammar alone;
   alone.gbnf = grammar;
   alone.triggers = triggers;
-  return create(alone, vocabulary);
+  return create(alone, vocabulary, limits);
 }
 
 Result<std::unique_ptr<GrammarMask>> GrammarMask::create(const ChatGrammar& grammar,
-                                                         const LlamaVocabulary& vocabulary) {
-  const Result<GbnfSummary> summary = check_gbnf(grammar.gbnf);
+                                                         const LlamaVocabulary& vocabulary,
+                                                         const GbnfLimits& limits) {
+  const Result<GbnfSummary> summary = check_gbnf(grammar.gbnf, limits);
   if (!summary.ok()) return summary.status();
   OUTRIDER_RETURN_IF_ERROR(check_token_names(*summary, vocabulary));
   const LogSink no_sink;

@@ -25,7 +25,8 @@
 // candidates only where they can (40 microseconds inside a string), and mask_row() asks about the
 // tokens below a token (llama/vocabulary/token_prefixes.h) only when that one is allowed. A copy,
 // one for each draft, takes 6 microseconds; it compares all stack entries with all elements of the
-// grammar.
+// grammar: 0.5 ms with the 41,773 of 128 tools that have 10 properties each, 50 ms where all of
+// their names may follow; with 40 properties each 5 ms and 170 ms.
 //
 // A lazy grammar takes 1 to 2 ms to make (the tokens that run past "{", say, tried on copies), 88
 // ms with a trigger that a third of the vocabulary holds (a space); then nothing until a trigger
@@ -45,6 +46,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "llama/base/handles.h"
+#include "llama/grammar/gbnf.h"
 #include "llama/grammar/trigger_patterns.h"
 #include "llama/grammar/trigger_tokens.h"
 #include "model/chat.h"
@@ -56,16 +58,19 @@ class LlamaVocabulary;
 class GrammarMask {
  public:
   // For `grammar` (GBNF, begins with the rule "root"); binds at once, or when the text says one of
-  // `triggers` (none empty). `vocabulary` must outlive it and its clones.
+  // `triggers` (none empty). `vocabulary` must outlive it and its clones. The text is checked with
+  // `limits`.
   // Errors: kInvalidArgument with the place and the reason; so for a trigger that is not UTF-8 or
   // that the grammar cannot begin with.
   static Result<std::unique_ptr<GrammarMask>> create(const std::string& grammar,
                                                      const std::vector<std::string>& triggers,
-                                                     const LlamaVocabulary& vocabulary);
+                                                     const LlamaVocabulary& vocabulary,
+                                                     const GbnfLimits& limits = {});
 
-  // The same for a chat template's grammar.
+  // The same for a chat template's grammar, with the limits of those that we make.
   static Result<std::unique_ptr<GrammarMask>> create(const ChatGrammar& grammar,
-                                                     const LlamaVocabulary& vocabulary);
+                                                     const LlamaVocabulary& vocabulary,
+                                                     const GbnfLimits& limits = kMadeGbnfLimits);
 
   // False while a trigger is awaited: everything is allowed but what masks() is about.
   bool binds() const { return !waiting_; }

@@ -39,6 +39,7 @@ struct Case {
   bool own_weights = true;
   bool rotated = false;  // the queries, as llama.cpp does for quantised keys
   bool sinks = false;
+  int n_added = 0;  // zeros, to what the queries' matrix gives, as adapters add
 };
 
 class KernelAttentionTest : public ::testing::Test {
@@ -56,6 +57,15 @@ class KernelAttentionTest : public ::testing::Test {
     fill(&keys_, static_cast<std::size_t>(kSize * kKeyHeads * kCells * 2), 1.0F);
     fill(&values_, keys_.size(), 1.0F);
     fill(&sinks_, kHeads, 1.0F);
+  }
+
+  static ggml_tensor* with_zeros_added(ggml_context* g, ggml_tensor* t, int times) {
+    for (int i = 0; i < times; ++i) {
+      ggml_tensor* zeros = ggml_dup_tensor(g, t);
+      ggml_set_zero(zeros);
+      t = ggml_add(g, t, zeros);
+    }
+    return t;
   }
 
   // Attention of the first tokens of each stream: [n_streams * n_tokens, heads * size].
@@ -79,6 +89,7 @@ class KernelAttentionTest : public ::testing::Test {
                   x_.data() + s * kWidth * kMostTokens, x->nb[2]);
     }
     ggml_tensor* q = ggml_mul_mat(g, w, ggml_reshape_2d(g, x, kWidth, c.n_tokens * c.n_streams));
+    q = with_zeros_added(g, q, c.n_added);
     if (c.rotated) {
       ggml_tensor* rotation = ggml_new_tensor_2d(g, GGML_TYPE_F32, kSize, kSize);
       ggml_set_zero(rotation);  // known by the hint, not by its numbers
@@ -195,6 +206,10 @@ TEST_F(KernelAttentionTest, QueriesThatWereRotatedAreStillOurs) {
   ggmls.own_weights = false;
   EXPECT_NE(attention(own), attention(ggmls));
   EXPECT_LT(largest_difference(attention(own), attention(ggmls)), 0.05);
+}
+
+TEST_F(KernelAttentionTest, QueriesThatManyAdaptersChangeAreStillOurs) {
+  EXPECT_EQ(attention({.n_added = 40}), attention({}));
 }
 
 // With fewer threads than were planned the pieces are other ones.

@@ -11,6 +11,7 @@
 
 #include "base/large_pages.h"
 #include "base/mapped_pages.h"
+#include "base/usable_processors.h"
 #include "ggml-backend-impl.h"
 #include "ggml-cpu.h"
 #include "kernels/packed.h"
@@ -34,8 +35,16 @@ bool is_ours(const ggml_tensor* tensor) {
 }
 
 // Matrices in float types may be looked up or reshaped by a model's graph, as no model's graph does
-// with quantised ones; these are only multiplied with.
+// with quantised ones; these are only multiplied with. "blk.0.attn_q.scale" belongs to a matrix,
+// and llama.cpp offers it with that one's operation, but it is a factor of each value; norms are,
+// too.
 bool is_only_multiplied(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kEnds{".weight", ".lora_a", ".lora_b"};
+  if (std::none_of(kEnds.begin(), kEnds.end(),
+                   [name](std::string_view end) { return name.ends_with(end); })) {
+    return false;
+  }
+  if (name.find("norm") != std::string_view::npos) return false;
   constexpr std::array<std::string_view, 8> kNames{"attn_q.",   "attn_k.",      "attn_v.",
                                                    "attn_qkv.", "attn_output.", "ffn_",
                                                    "output.",   "token_embd."};
@@ -63,7 +72,8 @@ bool is_rotation(const ggml_tensor* product) {
 bool asks_with_ours(const ggml_tensor* attention) {
   constexpr int kMostOperations = 16;  // norms, positions, reshaping in between
   const ggml_tensor* t = attention->src[0];
-  for (int i = 0; i < kMostOperations && t != nullptr; ++i) {
+  for (int left = kMostOperations; left > 0 && t != nullptr; --left) {
+    if (t->op == GGML_OP_ADD) ++left;  // any number: an adapter adds its own product to that of q
     if (t->op != GGML_OP_MUL_MAT) {
       t = t->src[0];
     } else if (is_rotation(t)) {
@@ -99,12 +109,21 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
   }
 };
 
-// Packs with as many threads as there are processors: 1.8B parameters take 1 to 2 s with one.
+std::int32_t processors_to_pack_with() {
+  try {
+    return usable_processors();
+  } catch (const std::exception&) {  // no memory to read what the control groups say
+    return 1;
+  }
+}
+
+// Packs with as many threads as there are processors to use: 1.8B parameters take 1 to 2 s with
+// one.
 void pack(const ggml_tensor* weights, const std::uint8_t* bytes, std::uint8_t* packed) {
   const PackedLayout layout = kernel_layout(weights);
   const auto n_experts = static_cast<std::size_t>(weights->ne[2]);
   constexpr std::size_t kWorthAThread = std::size_t{2} << 20;
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto cores = static_cast<std::size_t>(processors_to_pack_with());
   const std::size_t n_threads = std::clamp<std::size_t>(layout.bytes() * n_experts / kWorthAThread,
                                                         1, std::min<std::size_t>(cores, 16));
   const auto part = [&](std::size_t i) {

@@ -23,7 +23,7 @@ ggml_backend_buffer_type_t kernel_buffer_type();
 bool kernel_buffer_takes(const ggml_tensor* weights);
 
 // Of such a matrix: how much memory it takes packed, and the packing, from `bytes` as in the file.
-// It is packed with as many threads as there are processors.
+// It is packed with as many threads as there are processors to use.
 std::size_t kernel_packed_bytes(const ggml_tensor* weights);
 void kernel_pack(const ggml_tensor* weights, const void* bytes, void* packed);
 

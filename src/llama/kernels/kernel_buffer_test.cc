@@ -327,6 +327,44 @@ TEST_P(KernelChoiceTest, AModelSaysWhichKernelsItGotAndWhyNotTheOwn) {
   EXPECT_EQ((*stock)->facts().kernels.packed_bytes, 0U);
 }
 
+// llama.cpp offers a scale with the operation of the matrix that it belongs to.
+TEST_P(KernelChoiceTest, ScalesBesideMatricesStayAsTheyAre) {
+  for (const int n_expert : {0, 4}) {
+    testing::TinyModelOptions options{.n_expert = n_expert, .weight_type = GetParam()};
+    std::vector<std::vector<float>> rows;
+    std::size_t packed = 0;
+    for (const bool scales : {false, true}) {
+      options.weight_scales = scales;
+      load(options, /*extra_bufts=*/true);
+      if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+      const std::size_t bytes = file().facts().kernels.packed_bytes;
+      EXPECT_GT(bytes, 0U);
+      const std::vector<Token> text = random_text(12, 5);
+      if (scales) {
+        EXPECT_EQ(bytes, packed);
+        EXPECT_EQ(fresh_rows(text), rows) << n_expert << " experts: a factor of 1 changes nothing";
+      } else {
+        packed = bytes;
+        rows = fresh_rows(text);
+      }
+    }
+  }
+}
+
+TEST(KernelNames, OnlyMatricesAreOnlyMultipliedWith) {
+  for (const char* const name :
+       {"blk.0.attn_q.weight", "blk.11.ffn_up_exps.weight", "output.weight", "token_embd.weight",
+        "blk.0.attn_q.weight.lora_a", "blk.0.ffn_gate_inp.weight"}) {
+    EXPECT_TRUE(kernel_only_multiplies(name)) << name;
+  }
+  for (const char* const name :
+       {"blk.0.attn_q.scale", "blk.0.ffn_gate_inp.scale", "blk.0.ffn_up_exps.scale", "output.scale",
+        "blk.0.ffn_up.bias", "blk.0.hc_ffn_norm.weight", "blk.0.ffn_norm.weight",
+        "position_embd.weight", "blk.0.attn_k_b.weight"}) {
+    EXPECT_FALSE(kernel_only_multiplies(name)) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(WeightTypes, KernelChoiceTest,
                          ::testing::Values(testing::WeightType::kQ4_0, testing::WeightType::kQ8_0,
                                            testing::WeightType::kF32));

@@ -3,8 +3,8 @@
 //
 // ggml's RPC server keeps all that its client sends in buffers of its device: weights, the cache
 // and activations alike, and the client counts with ggml's sizes. So a tensor is packed where it
-// lies, if it is a whole matrix that a model only multiplies with, by its name, and packed takes no
-// more room.
+// lies, if it is a whole matrix that a model only multiplies with, by its name; where packed takes
+// more room, in memory of its own.
 #pragma once
 
 #include "ggml-backend.h"

@@ -23,7 +23,7 @@ constexpr int kColumns = 512;
 constexpr int kRows = 96;
 constexpr int kTokens = 3;
 
-// By type: Q4_0 is packed where it lies, Q4_K takes more room and lies apart.
+// By type: Q4_0 and F32 are packed where they lie, Q4_K takes more room and lies apart.
 class KernelWorkerTest : public ::testing::TestWithParam<ggml_type> {
  protected:
   void SetUp() override {
@@ -89,7 +89,8 @@ TEST_P(KernelWorkerTest, AMatrixIsMultipliedWithAsInAModelsOwnBuffer) {
   const std::vector<float> wanted = product(make(kernel_buffer_type(), "blk.0.ffn_up.weight"));
   ggml_tensor* weights = make(worker_type(), "blk.0.ffn_up.weight");
   ASSERT_NE(packed_for_worker(weights), nullptr);
-  EXPECT_EQ(packed_for_worker(weights) == weights->data, GetParam() == GGML_TYPE_Q4_0);
+  EXPECT_EQ(packed_for_worker(weights) == weights->data,
+            GetParam() == GGML_TYPE_Q4_0 || GetParam() == GGML_TYPE_F32);
   EXPECT_EQ(product(weights), wanted);
 }
 
@@ -99,7 +100,8 @@ TEST_P(KernelWorkerTest, EverythingElseStaysAsItIsSent) {
       product(make(ggml_backend_cpu_buffer_type(), "blk.0.ffn_up.weight"));
   for (const char* name :
        {"cache_k_l0", "blk.0.attn_k_b.weight", "position_embd.weight", "RPC0#ffn_residual-3#0",
-        "ffn_out-3", "blk.0.ffn_up.weight.lora_a", "blk.0.ffn_up.bias"}) {
+        "ffn_out-3", "blk.0.ffn_up.weight.lora_a", "blk.0.ffn_up.bias", "blk.0.ffn_up_exps.scale",
+        "blk.0.hc_ffn_norm.weight"}) {
     ggml_tensor* other = make(worker_type(), name);
     EXPECT_EQ(packed_for_worker(other), nullptr) << name;
     std::vector<std::uint8_t> back(bytes_.size());
@@ -136,7 +138,8 @@ TEST_P(KernelWorkerTest, WhatCameToTheSamePlaceLaterCounts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, KernelWorkerTest,
-                         ::testing::Values(GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K),
+                         ::testing::Values(GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K,
+                                           GGML_TYPE_F32),
                          [](const auto& test) { return std::string(ggml_type_name(test.param)); });
 
 }  // namespace

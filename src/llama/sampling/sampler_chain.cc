@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "llama/base/handles.h"
+#include "llama/grammar/gbnf.h"
 #include "llama/grammar/grammar_mask.h"
 #include "llama/sampling/candidates.h"
 #include "llama/sampling/mirostat.h"
@@ -243,6 +244,11 @@ class ChainSampler : public Sampler {
   std::vector<Token> tokens_;
 };
 
+// What is wrong with a grammar that we made, of which the client knows only the schemas.
+Status refused_made(const Status& why, const char* field) {
+  return why.with_context("the grammar that is made of the schemas").in_field(field);
+}
+
 Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
                                                   const LlamaVocabulary* vocabulary) {
   if (!o.constrained()) return std::unique_ptr<GrammarMask>();
@@ -254,19 +260,21 @@ Result<std::unique_ptr<GrammarMask>> make_grammar(const SamplingOptions& o,
   }
   if (!o.chat_grammar.gbnf.empty()) {
     Result<std::unique_ptr<GrammarMask>> mask = GrammarMask::create(o.chat_grammar, *vocabulary);
+    if (!mask.ok()) return refused_made(mask.status(), field);
+    return mask;
+  }
+  if (!o.grammar.empty()) {
+    Result<std::unique_ptr<GrammarMask>> mask =
+        GrammarMask::create(o.grammar, o.grammar_triggers, *vocabulary);
     if (!mask.ok()) return mask.status().in_field(field);
     return mask;
   }
-  std::string grammar = o.grammar;
-  if (grammar.empty()) {
-    Result<std::string> converted =
-        grammar_from_json_schema(o.json_schema, keeping_of(o.json_schema_strict));
-    if (!converted.ok()) return converted.status().in_field(field);
-    grammar = std::move(*converted);
-  }
+  const Result<std::string> made =
+      grammar_from_json_schema(o.json_schema, keeping_of(o.json_schema_strict));
+  if (!made.ok()) return made.status().in_field(field);
   Result<std::unique_ptr<GrammarMask>> mask =
-      GrammarMask::create(grammar, o.grammar_triggers, *vocabulary);
-  if (!mask.ok()) return mask.status().in_field(field);
+      GrammarMask::create(*made, o.grammar_triggers, *vocabulary, kMadeGbnfLimits);
+  if (!mask.ok()) return refused_made(mask.status(), field);
   return mask;
 }
 

@@ -14,6 +14,7 @@
 #include "dist/gumbel.h"
 #include "llama/grammar/grammar_mask.h"
 #include "llama/sampling/sampler_chain.h"
+#include "llama/schema/json_schema.h"
 #include "llama/vocabulary/vocabulary.h"
 #include "testing/chi_square.h"
 #include "testing/llama_fixture.h"
@@ -192,6 +193,32 @@ TEST_F(SamplerGrammarTest, ASchemaWorksAsItsGrammar) {
     text += vocabulary().piece(token);
   }
   EXPECT_EQ(text.front(), '[') << text;
+}
+
+// Of `n` texts with 200 letters each.
+std::string schema_of_texts(int n) {
+  std::string schema = R"({"enum":[)";
+  for (int i = 0; i < n; ++i) {
+    const std::string number = std::to_string(i);
+    schema += (i == 0 ? "\"" : ",\"") + number + std::string(200 - number.size(), 'a') + "\"";
+  }
+  return schema + "]}";
+}
+
+TEST_F(SamplerGrammarTest, ASchemasGrammarMayBeLargerThanOneThatSomebodyWrote) {
+  const std::string large = schema_of_texts(300);
+  const Status made = make_sampler({.json_schema = large}, vocabulary()).status();
+  EXPECT_TRUE(made.ok()) << made.message();
+  const std::string grammar = grammar_from_json_schema(large).value();
+  const Status written = make_sampler({.grammar = grammar}, vocabulary()).status();
+  EXPECT_NE(written.message().find("more than 50000 elements"), std::string::npos)
+      << written.message();
+  const Status refused =
+      make_sampler({.json_schema = schema_of_texts(1100)}, vocabulary()).status();
+  EXPECT_EQ(refused.field(), "json_schema");
+  for (const char* part : {"the grammar that is made of the schemas", "200000 elements"}) {
+    EXPECT_NE(refused.message().find(part), std::string::npos) << refused.message();
+  }
 }
 
 }  // namespace

@@ -31,8 +31,12 @@ class Connection {
  public:
   Connection(const WorkerAddress& worker, const std::atomic<bool>* cancel)
       : worker_(worker), cancel_(cancel) {}
+  // Shut down, and not just closed: a child that was forked meanwhile has the socket as well, and
+  // the worker, which has one client at a time, would stay with it.
   ~Connection() {
-    if (socket_ >= 0) close(socket_);
+    if (socket_ < 0) return;
+    shutdown(socket_, SHUT_RDWR);
+    close(socket_);
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -76,9 +80,13 @@ Status Connection::connect(int timeout_ms) {
   sockaddr_in address = {};
   std::memcpy(&address, found->ai_addr, sizeof address);
   freeaddrinfo(found);
+#if defined(SOCK_CLOEXEC)
+  socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // no moment without it
+#else
   socket_ = socket(AF_INET, SOCK_STREAM, 0);
+  if (socket_ >= 0) fcntl(socket_, F_SETFD, FD_CLOEXEC);
+#endif
   if (socket_ < 0) return resource_exhausted(std::string("no socket: ") + std::strerror(errno));
-  fcntl(socket_, F_SETFD, FD_CLOEXEC);
   fcntl(socket_, F_SETFL, O_NONBLOCK);
   int failure = 0;
   if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {

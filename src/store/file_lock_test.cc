@@ -1,0 +1,53 @@
+#include "store/file_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace outrider {
+namespace {
+
+// Whether somebody has it.
+bool is_locked(const std::string& path) {
+  bool had_to_wait = false;
+  const FileLock lock(path, [&had_to_wait] {
+    had_to_wait = true;
+    return false;
+  });
+  return had_to_wait;
+}
+
+TEST(FileLock, OneAtATime) {
+  const std::string path = ::testing::TempDir() + "file_lock_test_" + std::to_string(getpid());
+  {
+    const FileLock lock(path);
+    EXPECT_TRUE(is_locked(path));
+  }
+  EXPECT_FALSE(is_locked(path));
+  std::remove(path.c_str());
+}
+
+TEST(FileLock, AChildThatWasForkedMeanwhileDoesNotKeepIt) {
+  const std::string path = ::testing::TempDir() + "file_lock_fork_" + std::to_string(getpid());
+  pid_t child = -1;
+  {
+    const FileLock lock(path);
+    child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (;;) pause();  // until it is killed, or ends with the test's process group
+    }
+  }
+  EXPECT_FALSE(is_locked(path));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace outrider
