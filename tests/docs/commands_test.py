@@ -39,7 +39,8 @@ SECONDS = bound(300)  # a bound for a block, not a measure
 # Options of other programs, which documents name in passing.
 OTHERS = {
     "--prefix": "cmake --install", "--preset": "cmake", "--install": "cmake", "--build": "cmake",
-    "--no-healthcheck": "docker run", "--wrap": "the linker",
+    "--no-healthcheck": "docker run", "--cpus": "docker run",
+    "--wrap": "the linker",
 }
 # Pages whose tables have another program's options in their first column.
 TABLES_OF_OTHERS = {"llama-server.md"}

@@ -110,7 +110,7 @@ void TemplateBudget::made(std::uint64_t n_bytes) {
 }
 
 void TemplateBudget::may_move(std::uint64_t n_bytes) const {
-  if (n_bytes > kMoves) stop("it splits or replaces too much at once");
+  if (n_bytes > kMoves) stop("it searches, compares or copies too much at once");
 }
 
 void TemplateBudget::enter() {

@@ -68,6 +68,7 @@ common_download_hf_plan list_files(DownloadJob& job) {
     std::this_thread::sleep_for(kAskAgain);
     return --asks_left > 0 && !job.cancel.load();
   });
+  job.tell("listing the files of " + job.name.repo, 0.0);  // it waits no more
   common_params_model model;
   model.hf_repo = job.name.text();
   common_download_opts options;

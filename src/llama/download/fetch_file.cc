@@ -180,6 +180,7 @@ Status fetch_file(DownloadJob& job, const hf_cache::hf_file& file, std::string w
     return !job.cancel.load();
   });
   if (job.cancel.load()) return interrupted(job);
+  job.tell(what, 0.0);  // it waits no more
   FileWatch watch(job, file.local_path, std::move(what));
   int status = pull(job, watch, file);
   if (status < 200 && !watch.is_cancelled() && !watch.has_come()) {

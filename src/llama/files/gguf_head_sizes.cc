@@ -61,8 +61,9 @@ std::string wrong_head_sizes(const gguf_context* gguf, const std::string& archit
     if (gguf_find_key(gguf, (prefix + name).c_str()) >= 0) return "";
   }
   const std::vector<std::int64_t> heads = gguf::integers(gguf, prefix + "attention.head_count");
-  if (heads.empty() || heads.front() < 1) return "";
-  const std::int64_t size = number("embedding_length", 0) / heads.front();
+  const std::int64_t width = number("embedding_length", 0);
+  if (heads.empty() || heads.front() < 1 || width < 1) return "";  // llama.cpp says so
+  const std::int64_t size = width / heads.front();
   const std::int64_t keys = number("attention.key_length", size);
   const std::int64_t values = number("attention.value_length", size);
   const std::int64_t rotated = number("rope.dimension_count", keys);
