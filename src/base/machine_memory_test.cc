@@ -2,29 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "base/fake_root_test.h"
 
 namespace outrider {
 namespace {
 
-class MachineMemory : public ::testing::Test {
+class MachineMemory : public FakeRoot {
  protected:
-  ~MachineMemory() override { std::filesystem::remove_all(root_); }
-
-  void write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ / path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
   std::uint64_t read() { return free_memory(root_); }
   std::uint64_t limit() { return control_group_limit(root_); }
-
-  const std::filesystem::path root_ =
-      ::testing::TempDir() + "machine_memory_" + std::to_string(getpid());
 };
 
 TEST_F(MachineMemory, WhereNothingSaysSoItIsNotKnown) { EXPECT_EQ(read(), 0u); }

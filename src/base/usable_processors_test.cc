@@ -2,28 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "base/fake_root_test.h"
 
 namespace outrider {
 namespace {
 
-class ProcessorQuota : public ::testing::Test {
+class ProcessorQuota : public FakeRoot {
  protected:
-  ~ProcessorQuota() override { std::filesystem::remove_all(root_); }
-
-  void write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ / path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
   std::int32_t quota() { return processor_quota(root_); }
-
-  const std::filesystem::path root_ =
-      ::testing::TempDir() + "processor_quota_" + std::to_string(getpid());
 };
 
 TEST_F(ProcessorQuota, WhereNothingSaysSoThereIsNone) { EXPECT_EQ(quota(), 0); }

@@ -117,8 +117,8 @@ class ModelCatalog : public Catalog {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Model>> models_;  // in the order of the entries; never changed
   std::unordered_map<std::string, Model*> by_name_;
-  std::vector<Model*>
-      queue_;  // with room for each model, so that nothing is lost for want of memory
+  // With room for each model, so that a load that is asked for needs no memory.
+  std::vector<Model*> queue_;
   // For the opener to end: it swaps both. Both have room for a runtime of each model, so that
   // handing one over needs no memory; a model gets another one from the opener only.
   std::vector<std::shared_ptr<Runtime>> closed_;

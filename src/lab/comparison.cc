@@ -128,7 +128,7 @@ Json comparison_json(const Comparison& c) {
                       {"acceptance_rate", api::ratio(w.accepted, w.drafted)},
                       {"drafters", drafters_json(w.drafters)}});
   }
-  return {
+  Json object = {
       {"prompts", c.prompts},
       {"tokens", c.tokens},
       {"identical", c.identical},
@@ -136,8 +136,6 @@ Json comparison_json(const Comparison& c) {
       {"verdict", c.tokens > 0 ? Json(observed_verdict(c)) : Json()},
       {"verdict_reason", reason.empty() ? Json() : Json(reason)},
       {"exactness_coverage", c.exactness.coverage.empty() ? Json() : Json(c.exactness.coverage)},
-      {"kernels", c.kernels.name()},
-      {"kernels_reason", c.kernels.reason.empty() ? Json() : Json(c.kernels.reason)},
       {"suspicious", count_suspicious(c)},
       {"logprob_difference", c.logprob_difference},
       {"drafter", c.drafter},
@@ -147,6 +145,8 @@ Json comparison_json(const Comparison& c) {
       {"tokens_per_step", api::ratio(all.emitted, all.steps)},
       {"acceptance_rate", api::ratio(all.accepted, all.drafted)},
       {"widths", std::move(widths)}};
+  api::add_kernels(c.kernels, &object);
+  return object;
 }
 
 std::string comparison_table(const Comparison& c) {

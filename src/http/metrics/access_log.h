@@ -32,7 +32,7 @@ class LineFile : public LineSink {
  public:
   // With `most_bytes` above 0 a file that a line would make longer becomes "<path>.1", in the place
   // of the one before, and a new one begins; so at most twice that much is kept. Not for "-".
-  // Errors: kNotFound (it cannot be opened: why).
+  // Errors: kNotFound (it cannot be opened: why; so is a pipe that nobody reads).
   // `lost` (may be empty) is told of the first line that could not be written, and of the first
   // again once one could: on the thread that writes, which must not be asked to write meanwhile.
   static Result<std::unique_ptr<LineFile>> open(const std::string& path,

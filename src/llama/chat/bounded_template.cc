@@ -32,7 +32,8 @@ common_chat_templates_ptr read_unrun(const llama_model* model, const std::string
 }
 
 // Throws std::runtime_error and what llama-common throws.
-std::unique_ptr<common_chat_template> bounded(const llama_model* model, const std::string& source) {
+std::unique_ptr<common_chat_template> bounded_template(const llama_model* model,
+                                                       const std::string& source) {
   const std::string much = too_much_template(jinja::lexer().tokenize(source));
   if (!much.empty()) throw std::runtime_error("it " + much);
   jinja::parse_from_tokens(jinja::lexer().tokenize(source));  // with its reason, which init loses
@@ -80,8 +81,8 @@ Result<std::shared_ptr<const common_chat_templates>> read_templates(const llama_
           common_chat_templates_init(model, "chatml"));
     }
     common_chat_templates_ptr templates = read_unrun(model, "");
-    templates->template_default = bounded(model, named ? with_tools : source);
-    if (!with_tools.empty()) templates->template_tool_use = bounded(model, with_tools);
+    templates->template_default = bounded_template(model, named ? with_tools : source);
+    if (!with_tools.empty()) templates->template_tool_use = bounded_template(model, with_tools);
     return std::shared_ptr<const common_chat_templates>(std::move(templates));
   } catch (const std::exception& error) {
     return unsupported(std::string("the model's chat template cannot be used: ") + error.what());
