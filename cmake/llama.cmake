@@ -65,7 +65,7 @@ endif()
 if(OUTRIDER_SANITIZE STREQUAL "address")
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=undefined>")
 endif()
-add_subdirectory("${OUTRIDER_LLAMA_LINK}" llama.cpp EXCLUDE_FROM_ALL SYSTEM)
+outrider_add_llama("${OUTRIDER_LLAMA_LINK}")
 set(BUILD_SHARED_LIBS "${saved_shared}")
 set_directory_properties(PROPERTIES COMPILE_OPTIONS "${saved_options}")
 
@@ -111,18 +111,12 @@ endif()
 outrider_choose_threads()
 
 # Which llama.cpp, and built how: in every result and in the key of cached measurements.
-outrider_git(head -C "${OUTRIDER_LLAMA_DIR}" rev-parse HEAD)
-outrider_git(status --no-optional-locks -C "${OUTRIDER_LLAMA_DIR}" status --porcelain)
-if(head_failed)
-  set(head_output unknown)
-elseif(NOT status_output STREQUAL "")
-  string(APPEND head_output "-changed")
-endif()
+outrider_llama_commit("${OUTRIDER_LLAMA_DIR}" commit)
 string(JOIN " " build "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}"
        "${CMAKE_BUILD_TYPE}" "${CMAKE_C_FLAGS}" "machine=${OUTRIDER_MACHINE}"
        "openmp=${GGML_OPENMP_ENABLED}" "own_threads=${OUTRIDER_OWN_THREADS}" "backends=${GGML_AVAILABLE_BACKENDS}"
        "sanitize=${OUTRIDER_SANITIZE}")
 string(REPLACE ";" "," build "${build}")
 target_compile_definitions(outrider_flags INTERFACE
-                           "OUTRIDER_LLAMA_COMMIT=\"${head_output}\""
+                           "OUTRIDER_LLAMA_COMMIT=\"${commit}\""
                            "OUTRIDER_BUILD=\"${build}\"")

@@ -67,6 +67,7 @@ void write_forged(Reader& reader, const std::string& path) {
   if (ngrams) {
     contents.sections.push_back(section(reader, "ngrams", 20, kept[0]));
     contents.sections.push_back(section(reader, "followers", 8, kept[1]));
+    if (reader.byte() % 2 == 1) contents.sections.push_back(section(reader, "ages", 4, kept[2]));
   } else {
     contents.sections.push_back(section(reader, "tokens", 4, kept[0]));
     contents.sections.push_back(section(reader, "order", 4, kept[1]));

@@ -159,7 +159,9 @@ export class Outrider {
    * thread of Node's pool for longer than a moment, or holds up close(): what waits then throws. */
   call(method: string, params?: Record<string, unknown>): Promise<any>;
   /** Ends completions that go on, and frees the models. Again: no effect. One that nobody has any
-   * more is closed when it is collected, which may be late. */
+   * more is closed when it is collected, which may be late. In a worker thread it must be closed before
+   * the worker's terminate(), and where something still computes before process.exit(): else its models
+   * and completions stay until the process ends. One that does nothing is closed with the worker. */
   close(): Promise<void>;
 }
 

@@ -58,7 +58,7 @@ class Outrider {
   chat(system, options = {}) {
     asOptions(options, 'options');
     const start = (said, own, onEnd) =>
-      this.#stream(said, { ...options, ...asOptions(own, 'options') }, onEnd);
+      this.#stream(said, merged(options, asOptions(own, 'options')), onEnd);
     return new Chat(start, system);
   }
 
@@ -101,6 +101,8 @@ class Outrider {
         const { state, path, progress } = status[role];
         onProgress({ role, path, fraction: state === 'ready' ? 1 : progress });
       }
+      // Without a target a draft waits for the next one, and here there will be none.
+      if (!['loading', 'ready'].includes(status.target.state)) break;
     } while (roles.some((role) => status[role].state === 'loading'));
     for (const role of roles) {
       const { state, error } = status[role];
@@ -138,6 +140,18 @@ class Chat {
       this.messages = [...said, { role: 'assistant', ...(result.message ?? { content: result.text }) }];
     });
   }
+}
+
+/** The options of an answer in the place of the conversation's. `speculative` and `drafter` both say
+ * whether there are guesses: one in the answer's takes the place of the other where that says the
+ * opposite. */
+function merged(defaults, options) {
+  const rest = { ...defaults };
+  if ('drafter' in options && !('speculative' in options)) {
+    if ((options.drafter === 'none') !== (rest.speculative === false)) delete rest.speculative;
+  }
+  if ((options.speculative ?? false) !== false && rest.drafter === 'none') delete rest.drafter;
+  return { ...rest, ...options };
 }
 
 /** Any implementation of an AbortSignal will do; its controller will not. */

@@ -4,6 +4,7 @@
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 const { inspect, promisify } = require('node:util');
+const { isMainThread } = require('node:worker_threads');
 const koffi = require('koffi');
 
 /** What went wrong. `field` is the option or argument that it is about, where there is one; `code`
@@ -42,8 +43,17 @@ function library() {
     call,
     callOnThread: promisify(call.async),  // of Node's pool, so that the event loop goes on
     destroy: promisify(destroy.async),
+    destroyNow: destroy,
   };
+  if (!isMainThread) process.once('exit', destroyAll);
   return functions;
+}
+
+const alive = new Map();  // instances that this thread has not destroyed: their handles
+
+/** The end of a worker thread: no finalizer runs there, and the process goes on. */
+function destroyAll() {
+  for (const [instance, handle] of alive) if (!instance.busy) functions.destroyNow(handle);
 }
 
 /** The library's version: "0.1.0". */
@@ -113,6 +123,12 @@ class Instance {
       throw new OutriderError(error[0] ?? 'out of memory', known ? field : undefined,
                               'invalid_argument');
     }
+    alive.set(this, this.#handle);
+  }
+
+  /** Whether calls are on threads, or wait for one: it must not be destroyed now. */
+  get busy() {
+    return this.#calls.size > 0;
   }
 
   /** A method's result, at once: for what does not wait. Throws OutriderError. */
@@ -143,7 +159,7 @@ class Instance {
     const handle = this.#handle;
     this.#handle = null;
     await Promise.allSettled(this.#calls);
-    if (handle) await library().destroy(handle);
+    if (handle && alive.delete(this)) await library().destroy(handle);
   }
 
   #open() {

@@ -47,6 +47,17 @@ void repeat_a_token(gguf_context* gguf) {
   gguf_set_arr_str(gguf, kKey, pointers.data(), pointers.size());
 }
 
+// GPT-2's tokenizer as ChatGLM 4 has it, which has no token for a text's beginning of its own, but
+// is to add one.
+void add_missing_token(gguf_context* gguf) {
+  gguf_set_val_str(gguf, "tokenizer.ggml.model", "gpt2");
+  gguf_set_val_str(gguf, "tokenizer.ggml.pre", "chatglm-bpe");
+  const char* merge = "a b";
+  gguf_set_arr_str(gguf, "tokenizer.ggml.merges", &merge, 1);
+  gguf_remove_key(gguf, "tokenizer.ggml.bos_token_id");
+  gguf_set_val_bool(gguf, "tokenizer.ggml.add_bos_token", true);
+}
+
 // "GGUF", a version, a number of tensors and of metadata entries, and nothing after it.
 std::string bare_header(std::uint32_t version, std::uint64_t n_tensors, std::uint64_t n_kv) {
   std::string bytes = GGUF_MAGIC;
@@ -191,6 +202,7 @@ Result<std::vector<BadModelFile>> write_models_that_abort(const std::string& goo
   add("more prediction layers than layers", "prediction.gguf",
       [](gguf_context* gguf) { gguf_set_val_u32(gguf, "llama.nextn_predict_layers", 100); });
   add("a text twice in the vocabulary", "tokens.gguf", repeat_a_token);
+  add("a token added that is not there", "added.gguf", add_missing_token);
   add("an unknown scaling of positions", "scaling.gguf",
       [](gguf_context* gguf) { gguf_set_val_str(gguf, "llama.rope.scaling.type", "dynamic"); });
   const auto numbers = [&](const char* what, const std::string& name,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,30 @@ inline CostCurve measured_curve(const PlanMachine& machine) {
   return CostCurve(points);
 }
 
+// A target that saves its state before a chain reads what is in front of it in a pass of its own.
+class PlannedTarget : public FakeModel {
+ public:
+  using FakeModel::FakeModel;
+
+  Status evaluate(std::span<const EvalItem> items) override {
+    in_front_ = 0;
+    for (const EvalItem& item : items) {
+      const bool saves = capabilities().rollback == Rollback::kSaved && item.tree != nullptr &&
+                         item.tree->size() > 1;
+      if (saves) in_front_ += static_cast<std::int32_t>(item.prefix.size());
+    }
+    return FakeModel::evaluate(items);
+  }
+  // What the evaluation takes that is under way, or was the last one.
+  double ms(const PlanMachine& machine, std::int64_t tokens) const {
+    const std::int32_t behind = static_cast<std::int32_t>(tokens) - in_front_;
+    return (in_front_ > 0 ? machine.ms(in_front_) : 0.0) + machine.ms(behind);
+  }
+
+ private:
+  std::int32_t in_front_ = 0;  // tokens
+};
+
 struct PlannedSetting {
   PlanMachine machine;
   RowFunction draft_rows;
@@ -41,21 +66,21 @@ struct PlannedSetting {
   std::function<double(std::int64_t)> draft_passes;
   double noise = 0.0;         // passes take up to so much longer, and one in twelve four times
   double slowdown_at = 1e18;  // from here on (ms) everything takes 1.7 times as long
+  Rollback rollback = Rollback::kAny;  // of the target
 };
 
 class PlannedWorld {
  public:
   explicit PlannedWorld(PlannedSetting setting)
       : setting_(std::move(setting)),
-        target_(capabilities(setting_.n_sequences, setting_.max_width), target_rows()),
+        target_(target_capabilities(setting_), target_rows()),
         draft_(capabilities(setting_.n_sequences), setting_.draft_rows),
         vocabulary_(kVocab),
         drafter_(draft_, kVocab, {}),
         engine_(target_, vocabulary_, {&drafter_},
                 {.reuse_prefix = setting_.reuse_prefix, .now_ms = [this] { return now_ms_; }}) {
-    target_.on_evaluated([this](std::int64_t tokens) {
-      spend(setting_.machine.ms(static_cast<std::int32_t>(tokens)));
-    });
+    target_.on_evaluated(
+        [this](std::int64_t tokens) { spend(target_.ms(setting_.machine, tokens)); });
     draft_.on_evaluated([this](std::int64_t tokens) {
       const double batch = 1.0 + 0.2 * static_cast<double>(tokens - 1);
       const double passes =
@@ -124,6 +149,13 @@ class PlannedWorld {
     return caps;
   }
 
+  static Capabilities target_capabilities(const PlannedSetting& setting) {
+    Capabilities caps = capabilities(setting.n_sequences, setting.max_width);
+    caps.rollback = setting.rollback;
+    if (setting.rollback != Rollback::kAny) caps.max_leaves = 1;
+    return caps;
+  }
+
  private:
   void check(Completion completion, std::uint64_t seed) {
     last_ = std::move(completion);
@@ -152,7 +184,7 @@ class PlannedWorld {
   PlannedSetting setting_;
   double now_ms_ = 0.0;
   std::uint64_t draws_ = 0;
-  FakeModel target_;
+  PlannedTarget target_;
   FakeModel draft_;
   FakeVocabulary vocabulary_;
   DraftModelDrafter drafter_;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of bench/subjects.py: the programs that are measured run at their own defaults."""
+"""Tests of bench/subjects.py: the programs that are measured run at their own defaults. And of the
+intervals of bench/compare_peers.py."""
 
 import os
 import pathlib
@@ -8,6 +9,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
+import compare_peers  # noqa: E402
 import subjects  # noqa: E402
 
 
@@ -30,6 +32,14 @@ class Rpc(unittest.TestCase):
         self.assertEqual(told.get("HOME_OF_ITS_OWN"), "stays")
         for name in settings.keys() - {"HOME_OF_ITS_OWN"}:
             self.assertNotIn(name, told)
+
+
+class Intervals(unittest.TestCase):
+    def test_students_t_of_few_degrees_is_the_tables(self):
+        table = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 6: 2.4469, 7: 2.3646, 8: 2.3060,
+                 9: 2.2622, 10: 2.2281, 11: 2.2010, 12: 2.1788, 20: 2.0860, 30: 2.0423, 100: 1.9840}
+        for freedom, t in table.items():
+            self.assertAlmostEqual(compare_peers.student(freedom) / t, 1.0, delta=0.01, msg=freedom)
 
 
 if __name__ == "__main__":

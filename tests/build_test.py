@@ -70,7 +70,8 @@ class LlamaSource(CMakeCase):
         self.project("project(x LANGUAGES NONE)\ninclude(llama_source)\n"
                      f"set(OUTRIDER_LLAMA_COMMIT {commit})\n"
                      f"set(OUTRIDER_LLAMA_SHA512 {sha512})\n"
-                     "outrider_llama_source(dir)\nmessage(STATUS \"got ${dir}\")\n")
+                     "outrider_llama_source(dir)\nmessage(STATUS \"got ${dir}\")\n"
+                     "outrider_llama_commit(\"${dir}\" is)\nmessage(STATUS \"is [${is}]\")\n")
 
     def fake_npm(self, script):
         folder = self.dir / "bin"
@@ -166,6 +167,22 @@ class LlamaSource(CMakeCase):
         code, output = self.configure(own)
         self.assertEqual(code, 0, output)
         self.assertIn("it is at commit " + self.commit, output)
+        self.assertIn(f"is [{self.commit}]", output)
+        (self.dir / "repo" / "include" / "llama.h").write_text("// changed\n")
+        self.assertIn(f"is [{self.commit}-changed]", self.configure(own)[1])
+
+    def test_a_copy_inside_another_checkout_is_not_taken_for_that_checkout(self):
+        copy = self.dir / "repo" / "vendor" / "llama.cpp"
+        shutil.copytree(self.dir / "repo" / "include", copy / "include")
+        own = f"-DOUTRIDER_LLAMA_SOURCE_DIR={copy}"
+        code, output = self.configure(own)
+        self.assertEqual(code, 0, output)
+        self.assertIn("it is no git checkout", output)
+        self.assertIn("is [unknown]", output)
+        run("git", "init", "--quiet", copy)  # that has one of its own
+        run("git", "-C", copy, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet",
+            "--allow-empty", "-m", "tiny")
+        self.assertNotIn("unknown", self.configure(own)[1])
 
     def test_a_folder_that_is_not_llama_is_refused(self):
         code, output = self.configure(f"-DOUTRIDER_LLAMA_SOURCE_DIR={self.dir}")

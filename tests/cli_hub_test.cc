@@ -28,6 +28,14 @@ class CliHub : public ::testing::Test {
   }
   static CliResult run(const CliCall& call) { return run_cli(call); }
 
+  // Half of it comes, the rest not before let_go().
+  void put_slow(const std::string& repo = "u/slow") {
+    HubFile file{.bytes = read_file(cli_models().target)};
+    file.breaks_after = static_cast<std::int64_t>(file.bytes.size() / 2);
+    file.stalls = true;
+    hub_.put(repo, "slow.gguf", file);
+  }
+
   CliFolder folder_;
   LlamaHub hub_;
 };
@@ -108,11 +116,102 @@ TEST_F(CliHub, WhatIsTypedReplacesTheOtherKindOfModelInTheEnvironmentAndInAFile)
   EXPECT_EQ(run(nearer).exit_code, 0) << "the environment wins over the file";
 }
 
+TEST_F(CliHub, WhatIsWrongWithOtherFilesIsToldBeforeAModelIsDownloaded) {
+  const std::string gone = folder_.path("gone");
+  const std::string prompts = folder_.write("p.jsonl", "{\"prompt\": \"Once\"}\n");
+  const std::string wrong = folder_.write("w.jsonl", "{}\n");
+  const std::string nowhere = folder_.path("none/file");
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"run", "-f", gone},
+                                             {"run", "-p", "hi", "--grammar", gone},
+                                             {"run", "-p", "hi", "--result", nowhere},
+                                             {"run", "-p", "hi", "--result", ""},
+                                             {"chat", "--json-schema", gone},
+                                             {"serve", "--grammar", gone, "--port", "0"},
+                                             {"compare", "--prompts", gone},
+                                             {"compare", "--prompts", wrong},
+                                             {"bench", "--prompts", gone},
+                                             {"bench", "--prompts", prompts, "--report", nowhere},
+                                             {"calibrate", "--plot", nowhere},
+                                             {"make-draft", "-o", nowhere}}) {
+    std::vector<std::string> arguments = more;
+    arguments.insert(arguments.end(), {"-hf", "u/target"});
+    const CliResult result = run(call(arguments));
+    EXPECT_EQ(result.exit_code, 1) << more[0] << ": " << result.err;
+    EXPECT_EQ(hub_.bytes_sent(), 0) << more[0] << " " << more[1] << ": " << result.err;
+  }
+  // What the hub's file is compared with is known only behind that.
+  const CliResult itself = run(call({"run", "-hf", "u/target", "-p", "hi", "-n", "1"}));
+  ASSERT_EQ(itself.exit_code, 0) << itself.err;
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::recursive_directory_iterator(folder_.path("hub"))) {
+    if (entry.path().extension() != ".gguf") continue;
+    const std::string file = entry.path().string();
+    const CliResult refused =
+        run(call({"run", "-hf", "u/target", "-p", "hi", "-n", "1", "--result", file}));
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_NE(refused.err.find("itself, which this command reads"), std::string::npos)
+        << refused.err;
+  }
+}
+
+TEST_F(CliHub, ACommandsTableWithAHubModelWinsOverAFileAtTheTop) {
+  const std::string file =
+      folder_.write("c.toml", "model = \"gone\"\n[inspect]\nhf-repo = \"u/target\"\n");
+  const CliResult result = run(call({"inspect", "--config", file}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("target-Q8_0.gguf"), std::string::npos) << result.out;
+}
+
+TEST_F(CliHub, ASignalEndsAServersDownloadWithZeroAsItEndsAServer) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    const std::string repo = "u/slow" + std::to_string(number);  // no part of it is there
+    put_slow(repo);
+    CliCall slow = call({"serve", "-hf", repo, "--port", "0"});
+    slow.terminal = true;
+    bool is_sent = false;
+    slow.on_output = [&](pid_t child, const std::string& out, const std::string&) {
+      if (!is_sent && out.find("downloading slow.gguf [##") != std::string::npos) {
+        is_sent = true;
+        kill(child, number);
+      }
+      return true;
+    };
+    const CliResult result = run(slow);
+    EXPECT_TRUE(is_sent) << result.out;
+    EXPECT_EQ(result.exit_code, 0) << number << ": " << result.out;
+    EXPECT_NE(result.out.find("goes on from there"), std::string::npos) << result.out;
+    EXPECT_EQ(result.out.find("error"), std::string::npos) << result.out;
+  }
+}
+
+TEST_F(CliHub, SighupThatMeansTheAccessLogEndsNoDownload) {
+  put_slow();
+  CliCall slow =
+      call({"serve", "-hf", "u/slow", "--port", "0", "--access-log", folder_.path("access.log")});
+  slow.terminal = true;
+  bool is_hung_up = false;
+  bool is_ended = false;
+  slow.on_output = [&](pid_t child, const std::string& out, const std::string&) {
+    if (!is_hung_up && out.find("downloading slow.gguf [##") != std::string::npos) {
+      is_hung_up = true;
+      kill(child, SIGHUP);
+      hub_.let_go();
+    }
+    if (!is_ended && out.find("outrider: ready") != std::string::npos) {
+      is_ended = true;
+      kill(child, SIGTERM);
+    }
+    return true;
+  };
+  const CliResult result = run(slow);
+  EXPECT_TRUE(is_hung_up);
+  EXPECT_TRUE(is_ended) << result.out;
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+}
+
 TEST_F(CliHub, CtrlCEndsADownloadAndKeepsThePart) {
-  HubFile file{.bytes = read_file(cli_models().target)};
-  file.breaks_after = static_cast<std::int64_t>(file.bytes.size() / 2);
-  file.stalls = true;
-  hub_.put("u/slow", "slow.gguf", file);
+  put_slow();
   CliCall slow = call({"run", "-hf", "u/slow", "-p", "hi"});
   slow.terminal = true;
   bool is_sent = false;

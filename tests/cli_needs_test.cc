@@ -58,6 +58,59 @@ TEST(CliNeeds, AnOptionThatDoesNothingWithoutAnotherIsRefusedWhereItWasTyped) {
                "--remember-folder is given, but --remember-tokens is 0", "");
 }
 
+TEST(CliNeeds, FilesOfDraftersThatNobodyAsksAreRefusedOnlyWhereTheyWereTyped) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(2));
+  const std::string prompts = folder.write("p.jsonl", "{\"prompt\": \"Once\"}\n");
+  const std::string store = folder.path("store");
+  const std::string& target = cli_models().target;
+  const CliResult built =
+      run_cli(folder.call({"suffix", "build", "--vocab", target, text, "-o", store}));
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"run", "-m", target, "-p", "hi", "-n", "2", "--drafter", "recycle"},
+           {"run", "-m", target, "-p", "hi", "-n", "2", "--width", "1"},
+           {"compare", "-m", target, "--prompts", prompts, "-n", "4"},
+           {"replay", "--vocab", target, "--drafter", "ngram-cache", text}}) {
+    CliCall shared = folder.call(arguments);
+    shared.environment["OUTRIDER_SUFFIX_STORE"] = store;
+    const CliResult result = run_cli(shared);
+    EXPECT_EQ(result.exit_code, 0) << arguments[0] << ": " << result.err;
+  }
+  EXPECT_EQ(run({"--suffix-store", store, "--drafter", "none"}).exit_code, 0) << "which was said";
+  expect_usage(run({"--suffix-store", store, "--drafter", "recycle"}),
+               "--suffix-store is given, but --drafter is 'recycle'", "leave the file out");
+}
+
+TEST(CliNeeds, WhatAnActionHasNoUseForIsRefusedOnlyWhereItWasTyped) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(2));
+  const std::string& target = cli_models().target;
+  const std::string ngrams = folder.path("ngrams");
+  const std::string store = folder.path("store");
+  const std::vector<std::vector<std::string>> calls = {
+      {"ngram", "create", "--vocab", target, text, "-o", ngrams},
+      {"ngram", "merge", ngrams, "-o", folder.path("merged ngrams")},
+      {"ngram", "stats", ngrams},
+      {"suffix", "build", "--vocab", target, text, "-o", store},
+      {"suffix", "merge", store, "-o", folder.path("merged store")},
+      {"suffix", "stats", store}};
+  for (const std::vector<std::string>& arguments : calls) {
+    CliCall shared = folder.call(arguments);
+    shared.environment["OUTRIDER_VOCAB"] = target;
+    shared.environment["OUTRIDER_OUTPUT"] = folder.path("other");
+    shared.environment["OUTRIDER_DYNAMIC"] = "true";
+    const CliResult result = run_cli(shared);
+    EXPECT_EQ(result.exit_code, 0) << arguments[0] << " " << arguments[1] << ": " << result.err;
+  }
+  expect_usage(run_cli(folder.call({"ngram", "stats", ngrams, "--vocab", target})),
+               "--vocab is given, but ngram stats", "ngram --help");
+  expect_usage(run_cli(folder.call({"ngram", "stats", ngrams, "--dynamic"})),
+               "--dynamic is given, but only ngram create takes it", "");
+  expect_usage(run_cli(folder.call({"suffix", "stats", store, "-o", "x"})),
+               "--output is not an option of suffix stats", "");
+}
+
 TEST(CliNeeds, AShapeIsForDraftersThatHeedIt) {
   const CliFolder folder;
   expect_usage(run({"--drafter", "ngram-cache", "--branches", "3"}),

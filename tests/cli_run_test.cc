@@ -115,19 +115,6 @@ TEST(CliRun, TextStreamsToStdoutWithoutThePromptAndIsTheSameInEveryWay) {
   EXPECT_NE(run({"-p", kPrompt, "-n", "40", "--seed", "8"}).out, streamed.out);
 }
 
-TEST(CliRun, ThePromptMayComeFromAFileOrStandardInput) {
-  const CliFolder folder;
-  const std::string text = run({"-p", kPrompt, "-n", "12"}).out;
-  EXPECT_EQ(run({"-f", folder.write("p.txt", kPrompt), "-n", "12"}).out, text);
-  EXPECT_EQ(run({"-f", folder.write("p.txt", std::string(kPrompt) + "\n"), "-n", "12"}).out, text)
-      << "one newline at the end is not part of it";
-  CliCall call = run_call({"-", "-n", "12"});
-  call.input = std::string(kPrompt) + "\n";
-  EXPECT_EQ(run_cli(call).out, text);
-  EXPECT_NE(run({"--chat", "-p", kPrompt, "-n", "12"}).out, text) << "the template changes it";
-  EXPECT_EQ(run({"-n", "12", "-p", "-n"}).exit_code, 0) << "a prompt may look like an option";
-}
-
 TEST(CliRun, ChatWithoutATemplateIsInChatMlWithAWarning) {
   const CliFolder folder;
   TinyModelOptions options;

@@ -193,6 +193,9 @@ TEST(CliSuffix, NoTextAndNoModelIsReplacedAndAWrongFolderIsFoundBeforeTheTextsAr
   const CliResult nowhere =
       suffix(folder, {"build", "--vocab", vocab, unread, "-o", folder.path("none/store")});
   EXPECT_EQ(nowhere.err.rfind("outrider: error: --output: ", 0), 0U) << nowhere.err;
+  const CliResult nameless = suffix(folder, {"build", "--vocab", vocab, unread, "-o", ""});
+  EXPECT_EQ(nameless.exit_code, 1);
+  EXPECT_EQ(nameless.err.rfind("outrider: error: --output: ", 0), 0U) << nameless.err;
 }
 
 TEST(CliSuffix, WrongUsageIsSaid) {

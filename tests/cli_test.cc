@@ -1,4 +1,5 @@
-// The command line itself: wrong usage, bad input, environment, config files.
+// The command line itself: wrong usage, bad input. Environment and config files:
+// cli_layers_test.cc.
 #include <algorithm>
 #include <regex>
 #include <string>
@@ -275,112 +276,6 @@ TEST(CliBadInput, APromptLongerThanTheContextNamesBothNumbers) {
   const CliResult result = run_cli(run_call({"-c", "64", "-p", std::string(500, 'x')}));
   expect_message(result, 1, "the prompt has ");
   EXPECT_NE(result.err.find("context size of 64"), std::string::npos) << result.err;
-}
-
-// Tokens said with -n from here, environment and file.
-struct Layers {
-  std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;
-};
-
-std::size_t tokens_said(const Layers& layers) {
-  std::vector<std::string> arguments = {"-p", "hi", "--json"};
-  arguments.insert(arguments.end(), layers.arguments.begin(), layers.arguments.end());
-  CliCall call = run_call(arguments);
-  call.environment.insert(layers.environment.begin(), layers.environment.end());
-  const CliResult result = run_cli(call);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  return result.object()["tokens"].size();
-}
-
-TEST(CliLayers, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
-  const CliFolder folder;
-  const std::string file = folder.write("o.toml", "# options\nmax-tokens = 5\n[run]\ntop_k = 3\n");
-  const std::string own =
-      folder.write("own.toml", "n = 1\nmax-tokens = 5\n[run]\nmax-tokens = 6\n");
-  EXPECT_EQ(tokens_said({.arguments = {"-n", "3"}, .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}),
-            3U);
-  EXPECT_EQ(
-      tokens_said({.arguments = {"--config", file}, .environment = {{"OUTRIDER_MAX_TOKENS", "4"}}}),
-      4U);
-  EXPECT_EQ(tokens_said({.arguments = {"--config", file}}), 5U);
-  EXPECT_EQ(tokens_said({.environment = {{"OUTRIDER_CONFIG", file}}}), 5U);
-  EXPECT_EQ(tokens_said({.arguments = {"--config", file, "-n", "2"}}), 2U);
-  EXPECT_EQ(tokens_said({.arguments = {"-n", "7", "-n", "2"}}), 2U) << "the last one wins";
-  expect_message(run_cli(run_call({"-p", "hi", "--config", own})), 2,
-                 "config file '" + own + "', line 1: unknown option 'n'");
-}
-
-TEST(CliLayers, APromptThatIsTypedReplacesAnotherKindFurtherAway) {
-  const CliFolder folder;
-  const std::string text = folder.write("text", "hi");
-  const std::string prompt = folder.write("prompt.toml", "prompt = \"x\"\n");
-  const std::string file = folder.write("file.toml", "file = \"gone\"\n");
-  const std::string draft = folder.write("draft.toml", "draft-model = \"gone\"\n");
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"--config", prompt, "-f", text},
-                                             {"--config", file, "-p", "hi"},
-                                             {"--config", prompt, "-"},
-                                             {"--config", draft, "-d", "", "-p", "hi"}}) {
-    CliCall call = run_call(arguments);
-    call.input = "hi";
-    call.environment["OUTRIDER_MAX_TOKENS"] = "2";
-    const CliResult result = run_cli(call);
-    EXPECT_EQ(result.exit_code, 0) << arguments[1] << ": " << result.err;
-  }
-}
-
-TEST(CliLayers, ATableOfTheCommandWinsOverTheTopOfTheFileAndOtherTablesAreOthers) {
-  const CliFolder folder;
-  EXPECT_EQ(tokens_said({.arguments = {"--config", folder.write("a.toml",
-                                                                "max-tokens = 5\nlimit = 3\n[run]\n"
-                                                                "max-tokens = 6\n[compare]\n"
-                                                                "max-tokens = 7\n")}}),
-            6U);
-}
-
-TEST(CliLayers, StopStringsInAFileKeepTheirBytes) {
-  const CliFolder folder;
-  const std::string file = folder.write("s.toml", "stop = [\"# no, [comment]\", \"\\n\\n\"]\n");
-  const CliResult result = run_cli(run_call({"-p", "hi", "-n", "2", "--config", file}));
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-}
-
-TEST(CliLayers, MistakesInTheEnvironmentAndInFilesAreNamedWithTheirPlace) {
-  const CliFolder folder;
-  const auto refused = [&](const std::string& contents, const std::string& message,
-                           const std::string& hint = "") {
-    const std::string file = folder.write("bad.toml", contents);
-    expect_message(run_cli(run_call({"-p", "hi", "--config", file})), 2,
-                   "config file '" + file + "', " + message, hint);
-  };
-  refused("ctx = 512\n\ntempp = 1\n", "line 3: unknown option 'tempp'", "did you mean 'temp'?");
-  refused("[rnu]\ntemp = 1\n", "line 2: [rnu] is no command", "tables are run, chat, compare, ");
-  refused("[inspect]\ntemp = 1\n", "line 2: unknown option 'temp'");
-  refused("ctx 512\n", "line 1: Error while parsing key-value pair: expected '='");
-  refused("temp = [1, 2]\n", "line 1: 'temp' takes one value");
-  refused("json = 5\n", "line 1: 'json' is 5, but must be true or false");
-  const std::string range = folder.write("range.toml", "width = 1000\n");
-  CliCall too_wide = run_call({"-p", "hi", "--config", range});
-  too_wide.environment.erase("OUTRIDER_WIDTH");  // it would have the last word
-  expect_message(run_cli(too_wide), 2, "--width is '1000'");
-  const std::string missing = folder.path("what was not there --at all.toml");
-  expect_message(run_cli(run_call({"-p", "hi", "--config", missing})), 2,
-                 "cannot read the config file " + missing);
-  CliCall call = run_call({"-p", "hi"});
-  call.environment["OUTRIDER_THREADS"] = "many";
-  expect_message(run_cli(call), 2,
-                 "--threads (from OUTRIDER_THREADS) is 'many', but must be a whole");
-  // A prompt on the command line replaces another kind of prompt from the environment.
-  const std::string prompt = folder.write("prompt.txt", "hello");
-  CliCall other = run_call({"-f", prompt, "-n", "1"});
-  other.environment["OUTRIDER_PROMPT"] = "hi";
-  EXPECT_EQ(run_cli(other).exit_code, 0);
-  // A value may look like an option without one.
-  EXPECT_EQ(run_cli(run_call({"-p", "--foo=", "-n", "1"})).exit_code, 0);
-  // Of another command: not in the way.
-  call.environment = {{"OUTRIDER_LIMIT", "many"}};
-  EXPECT_EQ(run_cli(run_call({"-p", "hi", "-n", "1"})).exit_code, 0);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -300,6 +302,43 @@ TEST_F(Workers, AChildThatWasForkedDuringACheckKeepsNoWorkerBusy) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
+}
+
+// The timer that runs for the connection to this port, at the end that has the port, by its number
+// (Linux's proc_net_tcp.txt: 2 is the one that asks for the other end); -1 where none is seen.
+int timer_of_connection(std::uint16_t port) {
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  while (std::getline(table, line)) {
+    unsigned local_port = 0;
+    unsigned state = 0;
+    unsigned timer = 0;
+    constexpr const char* kForm = " %*d: %*8[0-9A-F]:%x %*[0-9A-F:] %x %*[0-9A-F:] %x:";
+    const int read = std::sscanf(line.c_str(), kForm, &local_port, &state, &timer);
+    constexpr unsigned kEstablished = 1;
+    if (read == 3 && local_port == port && state == kEstablished) return static_cast<int>(timer);
+  }
+  return -1;
+}
+
+TEST(WorkerClients, OneWhoseMachineIsGoneIsFoundOutByTheKernel) {
+  constexpr int kAsks = 2;
+  constexpr int kLooks = 3000;  // of the worker's own question, which comes first
+  if (!std::ifstream("/proc/net/tcp")) GTEST_SKIP() << "no /proc/net/tcp";
+  const WorkerProcess worker;
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::uint16_t port = llama::parse_worker_address(worker.address())->port;
+  address.sin_port = htons(port);
+  const FileDescriptor client(socket(AF_INET, SOCK_STREAM, 0));
+  ASSERT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  int timer = timer_of_connection(port);
+  for (int i = 0; i < kLooks && timer != kAsks; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    timer = timer_of_connection(port);
+  }
+  EXPECT_EQ(timer, kAsks) << "-1: there is no such connection; 0: it lasts for ever";
 }
 
 TEST_F(Workers, OneThatIsBusySaysNothingAndIsGivenUp) {

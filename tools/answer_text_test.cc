@@ -66,6 +66,12 @@ TEST(AnswerTextTest, ThoughtsAreDimmedAndTheAnswerHasItsColours) {
             "\033[0;2mHm. \n\n\033[0m\033[32mYes\033[0m!\n");
 }
 
+TEST(AnswerTextTest, ACharacterOverTwoTokensKeepsTheColourThatItBeganWith) {
+  const std::vector<SaidToken> cut = {{.text = "Hm</t>caf\xC3", .by = "target"},
+                                      {.text = "\xA9!", .by = "draft-model"}};
+  EXPECT_EQ(shown(cut, Thoughts::kHidden, true), "caf\xC3\xA9\033[32m!\033[0m\n");
+}
+
 TEST(AnswerTextTest, WithoutColoursALineSaysWhichIsWhich) {
   EXPECT_EQ(shown(tokens(), Thoughts::kMarked, false), "(thinking)\nHm. \n\n(answer)\nYes!\n");
 }

@@ -54,13 +54,17 @@ class BenchCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   OptionFacts facts() const override { return {.drafters = asked_drafters(request_, model_)}; }
+  Status prepare() override;
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
  private:
+  Status read_prompts();
+  OutputFile report_file() const;
   Result<int> report(const lab::BenchRun& run, const SignalWatch& signals);
 
   std::optional<std::string> prompts_file_;
+  std::vector<FilePrompt> prompts_;  // of it, those that are chosen
   lab::PromptChoice choice_;
   bool chat_ = false;
   float until_ = 0.05f;
@@ -173,18 +177,29 @@ Status check_oracle(const DrafterPlan& drafters) {
   return Status();
 }
 
-Result<int> BenchCommand::run() {
-  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
-  if (report_) {
-    OutputFile output{
-        .option = "--report", .path = *report_, .reads = files_read(request_, model_)};
-    output.reads.push_back(*prompts_file_);
-    OUTRIDER_RETURN_IF_ERROR(check_output_file(output));
-  }
+Status BenchCommand::read_prompts() {
   OUTRIDER_ASSIGN_OR_RETURN(std::vector<FilePrompt> all,
                             read_prompt_file(*prompts_file_, /*limit=*/0));
-  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,
-                            lab::choose_prompts(std::move(all), choice_));
+  OUTRIDER_ASSIGN_OR_RETURN(prompts_, lab::choose_prompts(std::move(all), choice_));
+  return Status();
+}
+
+OutputFile BenchCommand::report_file() const {
+  OutputFile output{.option = "--report", .path = *report_, .reads = files_read(request_, model_)};
+  output.reads.push_back(*prompts_file_);
+  return output;
+}
+
+Status BenchCommand::prepare() {
+  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
+  if (report_) OUTRIDER_RETURN_IF_ERROR(check_output_file(report_file()));
+  return *prompts_file_ == "-" ? Status() : read_prompts();
+}
+
+Result<int> BenchCommand::run() {
+  // Models of the hub are files now.
+  if (report_) OUTRIDER_RETURN_IF_ERROR(check_not_read(report_file()));
+  if (*prompts_file_ == "-") OUTRIDER_RETURN_IF_ERROR(read_prompts());
   Terminal& terminal = watch();
   LocalSetup setup = setup_for(request_, model_);
   setup.loader.measure_costs = true;   // also where the width is fixed: they are in the result
@@ -192,8 +207,8 @@ Result<int> BenchCommand::run() {
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup, terminal));
   local->print_warnings(request_.request);
-  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts, chat_));
-  plan_.categories = lab::categories_of(prompts);
+  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts_, chat_));
+  plan_.categories = lab::categories_of(prompts_);
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   plan_.request.drafters = chosen_drafters(request_, model_, &local->target());

@@ -44,10 +44,14 @@ class CalibrateCommand : public Command {
                 kCalibrateDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  Status prepare() override { return plot_ ? check_output_file(plot_file()) : Status(); }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
  private:
+  OutputFile plot_file() const {
+    return {.option = "--plot", .path = *plot_, .reads = model_files(model_)};
+  }
   Status measure(Terminal& terminal, lab::Calibration& result) const;
 
   ModelArguments model_;
@@ -134,10 +138,8 @@ Result<int> CalibrateCommand::run() {
                        "), whose passes cannot be measured apart from a text that the target "
                        "reads; leave it out (bench says what it gains)");
   }
-  if (plot_) {
-    OUTRIDER_RETURN_IF_ERROR(
-        check_output_file({.option = "--plot", .path = *plot_, .reads = model_files(model_)}));
-  }
+  // Models of the hub are files now.
+  if (plot_) OUTRIDER_RETURN_IF_ERROR(check_not_read(plot_file()));
   plan_.target = target_options(model_);
   plan_.target.widest = std::max(kOpenedWidth, plan_.widths.back());
   if (model_.draft_model) plan_.draft = draft_options(model_);

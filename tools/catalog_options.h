@@ -48,7 +48,7 @@ struct CatalogModels {
 // offered_draft. A name that the folder shares with another entry is left out with a note.
 // Downloads what tables have in the hub. Errors: the folder's; kInvalidArgument where there is no
 // model at all, with how to give one; a download's, kCancelled on Ctrl-C.
-// REQUIRES: fetch_models(own) has passed
+// REQUIRES: download_models(own) has passed
 Result<CatalogModels> catalog_models(const ModelArguments& own,
                                      const std::vector<DrafterFile>& files,
                                      CatalogArguments& arguments, Terminal& terminal);

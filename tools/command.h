@@ -38,11 +38,20 @@ class Command {
   // After parsing. Throws UsageError for values that do not go together.
   virtual void check() = 0;
 
+  // What is wrong with its files, as far as that can be found before models are downloaded: reads
+  // constraints and prompts (not from standard input), and looks whether outputs can be written.
+  // Throws UsageError as check() does. Errors: as of run(). REQUIRES: check() has passed
+  virtual Status prepare() { return Status(); }
+
   // What decides whether its options do anything. REQUIRES: check() has passed
   virtual OptionFacts facts() const { return {}; }
 
   // The models to be there before run() is called; null: none. Those of the hub are downloaded.
   virtual ModelArguments* models() { return nullptr; }
+
+  // True when run() downloads them itself, since a signal's end means something else to it than to
+  // others.
+  virtual bool downloads_models() const { return false; }
 
   // False when no file of models() may be read in this process, since it may be damaged.
   virtual bool trusts_models() const { return true; }
@@ -51,7 +60,8 @@ class Command {
   virtual bool computes() const { return true; }
 
   // Does the work and returns the exit code. Errors: what failed, which is not said yet. Throws
-  // UsageError as check() does. REQUIRES: check() has passed, models() are files
+  // UsageError as check() does. REQUIRES: prepare() has passed, models() are files, unless
+  // downloads_models()
   virtual Result<int> run() = 0;
   // run(), with what failed on stderr. Where a signal ended it the exit code tells of that.
   // `command_line`: the call as it could be typed again.

@@ -160,8 +160,11 @@ int parse_and_run(CLI::App& root, const std::vector<std::unique_ptr<Command>>& c
   warn_of_needs(root, command);
   const Status processor = command.computes() ? llama::check_processor() : Status();
   if (!processor.ok()) return fail(processor);
-  if (ModelArguments* const models = command.models()) {
-    warn_of_threads(*models);
+  const Status prepared = command.prepare();
+  if (!prepared.ok()) return fail(prepared);
+  ModelArguments* const models = command.models();
+  if (models != nullptr) warn_of_threads(*models);
+  if (models != nullptr && !command.downloads_models()) {
     const int fetched = fetch_models(*models);
     if (fetched != kDone) return fetched;
     if (command.trusts_models()) {

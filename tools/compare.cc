@@ -32,14 +32,17 @@ class CompareCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   OptionFacts facts() const override { return {.drafters = compared_drafters()}; }
+  Status prepare() override;
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
  private:
+  Status read_prompts();
   DrafterPlan compared_drafters() const;
   LocalSetup setup();
 
-  std::optional<std::string> prompts_;
+  std::optional<std::string> prompts_file_;
+  std::vector<FilePrompt> prompts_;
   std::int32_t limit_ = 0;
   bool chat_ = false;
   ModelArguments model_;
@@ -49,7 +52,7 @@ class CompareCommand : public Command {
 
 void CompareCommand::add_options(CLI::App& app) {
   OptionGroup prompt(app, "Prompts");
-  prompt.add_text("--prompts", prompts_, "FILE",
+  prompt.add_text("--prompts", prompts_file_, "FILE",
                   "JSON lines, each with 'turns' (texts; the first is taken), 'prompt' (a text) or "
                   "'messages' (a conversation); - is standard input (required)");
   prompt.add_integer("--limit", limit_, {0, 1000000000},
@@ -73,7 +76,7 @@ void CompareCommand::add_options(CLI::App& app) {
 
 void CompareCommand::check() {
   require_model(model_);
-  if (!prompts_) {
+  if (!prompts_file_) {
     throw UsageError("--prompts is missing",
                      "give a file of JSON lines with 'turns', 'prompt' or 'messages'");
   }
@@ -110,15 +113,24 @@ LocalSetup CompareCommand::setup() {
   return setup;
 }
 
-Result<int> CompareCommand::run() {
+Status CompareCommand::read_prompts() {
+  OUTRIDER_ASSIGN_OR_RETURN(prompts_,
+                            read_prompt_file(*prompts_file_, static_cast<std::size_t>(limit_)));
+  return Status();
+}
+
+Status CompareCommand::prepare() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
-  OUTRIDER_ASSIGN_OR_RETURN(const std::vector<FilePrompt> prompts,
-                            read_prompt_file(*prompts_, static_cast<std::size_t>(limit_)));
+  return *prompts_file_ == "-" ? Status() : read_prompts();
+}
+
+Result<int> CompareCommand::run() {
+  if (*prompts_file_ == "-") OUTRIDER_RETURN_IF_ERROR(read_prompts());
   Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup(), terminal));
   local->print_warnings(request_.request);
-  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts, chat_));
+  OUTRIDER_ASSIGN_OR_RETURN(plan_.prompts, tokenize(local->target(), prompts_, chat_));
   plan_.request = request_.request;
   plan_.request.seed = static_cast<std::int64_t>(chosen_seed(request_.request));
   const auto [comparison, failure] = lab::run_comparison(local->harness(), plan_);

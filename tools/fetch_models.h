@@ -14,7 +14,7 @@ namespace outrider::tools {
 int fetch_models(ModelArguments& arguments);
 
 // Finds out what the draft is called (ModelArguments::draft_name), by its file's header.
-// REQUIRES: fetch_models() has passed
+// REQUIRES: fetch_models() or download_models() has passed
 void name_draft(ModelArguments& arguments);
 
 // On a terminal, for a target without a draft: a line about the file beside it that could be one

@@ -41,6 +41,7 @@ class MakeDraftCommand : public Command {
                 kMakeDraftDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  Status prepare() override { return check_files(); }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
@@ -125,21 +126,23 @@ void MakeDraftCommand::check() {
   if (!n_left_out_.empty()) plan_.n_left_out = without_zero(n_left_out_);
 }
 
-// Before half a minute of loading.
+// Before half a minute of loading. A target in the hub is a file only once it is downloaded.
 Status MakeDraftCommand::check_files() const {
-  OutputFile output{.option = "--output", .path = plan_.output};
-  for (const std::string& path : {plan_.target.path, plan_.source}) {
-    add_model_files(output.reads, path);
+  OutputFile output{.option = "--output", .path = *path_};
+  for (const std::optional<std::string>& path : {model_.model, from_}) {
+    if (path) add_model_files(output.reads, *path);
   }
   OUTRIDER_RETURN_IF_ERROR(check_output_file(output));
   std::error_code error;
-  if (!force_ && std::filesystem::exists(plan_.output, error)) {
-    return invalid_argument("'" + plan_.output + "' exists; --force replaces it");
+  if (!force_ && std::filesystem::exists(*path_, error)) {
+    return invalid_argument("'" + *path_ + "' exists; --force replaces it");
   }
-  return gguf::read_draft_source(plan_.source).status();
+  const std::optional<std::string>& source = from_ ? from_ : model_.model;
+  return source ? gguf::read_draft_source(*source).status() : Status();
 }
 
 Result<int> MakeDraftCommand::run() {
+  if (model_.hf_repo) OUTRIDER_RETURN_IF_ERROR(check_files());
   plan_.output = *path_;
   plan_.target = target_options(model_);
   plan_.target.widest = kOpenedWidth;
@@ -147,7 +150,6 @@ Result<int> MakeDraftCommand::run() {
   plan_.draft = draft_options(model_);
   plan_.source = from_.value_or(plan_.target.path);
   plan_.command = command_line();
-  OUTRIDER_RETURN_IF_ERROR(check_files());
   Terminal& terminal = watch();
   LocalSetup setup{.target = plan_.target};
   setup.runtime.slots = 1;

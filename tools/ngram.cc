@@ -13,6 +13,7 @@
 #include "input/corpus.h"
 #include "run/store_stats.h"
 #include "tools/command.h"
+#include "tools/options/needs.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
 #include "tools/output_file.h"
@@ -60,6 +61,7 @@ class NgramCommand : public Command {
   Result<int> stats();
   Result<int> print_files(const std::vector<Json>& files);
 
+  const CLI::App* app_ = nullptr;       // of add_options
   std::vector<std::string> arguments_;  // the action and its files
   std::vector<std::string> files_;
   std::string action_;
@@ -69,6 +71,7 @@ class NgramCommand : public Command {
 };
 
 void NgramCommand::add_options(CLI::App& app) {
+  app_ = &app;
   OptionGroup group(app, "Files");
   CLI::Option* arguments =
       app.add_option("action", arguments_,
@@ -103,7 +106,11 @@ void NgramCommand::check() {
                          std::to_string(files_.size()) + " are given",
                      usage);
   }
+  // What an action has no use for is wrong only where it was typed: the environment and a config
+  // file are shared by several calls.
   const bool reads_text = action_ == "create" || action_ == "import";
+  if (!reads_text && !was_typed(*app_, "vocab")) vocab_.reset();
+  if (action_ == "stats" && !was_typed(*app_, "output")) out_.reset();
   if (reads_text != vocab_.has_value()) {
     throw UsageError(reads_text
                          ? what + " needs --vocab FILE, a GGUF file with the target's vocabulary"
@@ -115,7 +122,7 @@ void NgramCommand::check() {
                           : what + " needs -o FILE, the file to write",
                      usage);
   }
-  if (dynamic_ && action_ != "create") {
+  if (dynamic_ && action_ != "create" && was_typed(*app_, "dynamic")) {
     throw UsageError("--dynamic is given, but only ngram create takes it", usage);
   }
 }

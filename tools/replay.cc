@@ -129,7 +129,7 @@ void ReplayCommand::check() {
   plan_.drafters = text_drafters(*drafter_);
   // As `run` has it for drafters without a model.
   plan_.shape.branches = branches_ > 0 ? branches_ : plan_.width;
-  check_drafter_files(files_, plan_.drafters, *drafter_);
+  check_drafter_files(*app_, files_, plan_.drafters, *drafter_);
   check_dynamic_file(*app_, files_);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "draft/ngram/ngram_file.h"
@@ -36,17 +37,31 @@ Status write_result(const std::string& path, const std::string& line) {
   return may_replace ? write_whole_file(path, line) : write_file(path, line);
 }
 
+// What editors put around a text that is none of it: one newline at its end, which on Windows is
+// "\r\n", and the mark of UTF-8 at its beginning.
+void drop_frame(std::string& text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  if (!text.ends_with('\n')) return;
+  text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+}
+
 class RunCommand : public Command {
  public:
   RunCommand() : Command("run", "generate text from a prompt", kRunDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
   OptionFacts facts() const override { return {.drafters = asked_drafters(request_, model_)}; }
+  Status prepare() override;
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
  private:
+  bool reads_standard_input() const { return standard_input_ || file_ == "-"; }
   Status read_prompt();
+  // That --result replaces no file that is read.
+  Status check_result() const;
   CompletionRequest make_request(const Target& target) const;
   // The file that learns this text; none without the drafter.
   std::optional<std::string> learned_file() const {
@@ -72,12 +87,16 @@ class RunCommand : public Command {
 void RunCommand::add_options(CLI::App& app) {
   OptionGroup prompt(app, "Prompt (exactly one of -p, -f and -)");
   prompt.add_text("-p,--prompt", prompt_, "TEXT", "the prompt itself");
-  prompt.add_text("-f,--file", file_, "FILE",
-                  "a file with the prompt; one newline at its end is not part of it");
+  prompt.add_text(
+      "-f,--file", file_, "FILE",
+      "a file with the prompt; a newline at its end and a UTF-8 mark at its beginning are not "
+      "part of it");
   prompt.add_switch("--chat", chat_,
                     "the prompt is a user's message: put it into the model's own chat template");
-  prompt.add_text("stdin", standard_input_, "-",
-                  "read the prompt from standard input; one newline at its end is not part of it");
+  prompt.add_text(
+      "stdin", standard_input_, "-",
+      "read the prompt from standard input; a newline at its end and a UTF-8 mark at its "
+      "beginning are not part of it");
   add_model_options(app, model_);
   add_request_options(app, request_, {"namespace"});
   OptionGroup(app, "Speculation")
@@ -123,7 +142,7 @@ Status RunCommand::read_prompt() {
   }
   const std::string path = file_.value_or("-");
   OUTRIDER_ASSIGN_OR_RETURN(text_, read_all(path));
-  if (!text_.empty() && text_.back() == '\n') text_.pop_back();
+  drop_frame(text_);
   return check_utf8(text_,
                     path == "-" ? "the prompt on standard input" : "the prompt in '" + path + "'");
 }
@@ -172,18 +191,25 @@ Result<int> RunCommand::report(const CompletionResult& result, const LocalRuntim
   return signals.exit_code();
 }
 
-Result<int> RunCommand::run() {
+Status RunCommand::check_result() const {
+  if (!result_) return Status();
+  OutputFile output{.option = "--result", .path = *result_, .reads = files_read(request_, model_)};
+  if (file_) output.reads.push_back(*file_);
+  return check_not_read(output);
+}
+
+Status RunCommand::prepare() {
   OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
-  if (result_) {
-    OutputFile output{
-        .option = "--result", .path = *result_, .reads = files_read(request_, model_)};
-    if (file_) output.reads.push_back(*file_);
-    OUTRIDER_RETURN_IF_ERROR(check_not_read(output));
-    OUTRIDER_RETURN_IF_ERROR(check_write_file(*result_).with_context("--result"));
-  }
+  OUTRIDER_RETURN_IF_ERROR(check_result());
+  if (result_) OUTRIDER_RETURN_IF_ERROR(check_write_file(*result_).with_context("--result"));
   OUTRIDER_RETURN_IF_ERROR(check_output("--ngram-dynamic", learned_file()));
+  return reads_standard_input() ? Status() : read_prompt();
+}
+
+Result<int> RunCommand::run() {
+  OUTRIDER_RETURN_IF_ERROR(check_result());  // those of the hub are files now
   // Before signals are blocked: Ctrl-C must end the waiting.
-  OUTRIDER_RETURN_IF_ERROR(read_prompt());
+  if (reads_standard_input()) OUTRIDER_RETURN_IF_ERROR(read_prompt());
   Terminal& terminal = watch();
   OUTRIDER_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRuntime> local,
                             LocalRuntime::open(setup_for(request_, model_), terminal));

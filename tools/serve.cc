@@ -20,6 +20,7 @@
 #include "machine/machine_limits.h"
 #include "tools/catalog_options.h"
 #include "tools/command.h"
+#include "tools/fetch_models.h"
 #include "tools/model_news.h"
 #include "tools/options/config.h"
 #include "tools/options/field_options.h"
@@ -103,7 +104,9 @@ class ServeCommand : public Command {
   void add_options(CLI::App& app) override;
   void check() override;
   OptionFacts facts() const override { return {.elsewhere = options_of_tables(catalog_)}; }
+  Status prepare() override { return read_constraint(request_); }
   ModelArguments* models() override { return &model_; }
+  bool downloads_models() const override { return true; }
   Result<int> run() override;
 
  private:
@@ -251,7 +254,6 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
 }
 
 Result<int> ServeCommand::run() {
-  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   server_.defaults = request_.request;
   if (is_service_link("--port")) {
     print_note("OUTRIDER_PORT is that of a service of Kubernetes, and no --port; ignored");
@@ -259,9 +261,17 @@ Result<int> ServeCommand::run() {
   // With a log SIGHUP does not end it as SIGTERM does, but means that the log was moved away.
   const std::vector<int> hangup(server_.access_log.empty() ? 0 : 1, SIGHUP);
   Terminal terminal({}, hangup);  // first: the catalog's threads must not take the signals
+  const Status downloaded = download_models(model_, terminal);
+  if (terminal.signals.raised()) {
+    if (!downloaded.ok()) print_note(downloaded.message());
+    return kDone;  // what a signal ended did not fail
+  }
+  OUTRIDER_RETURN_IF_ERROR(downloaded);
+  name_draft(model_);
+  offer_draft(model_);
   LlamaLoader loader;
   const Result<std::unique_ptr<Catalog>> made = make_catalog(loader, terminal);
-  if (terminal.signals.raised()) return kDone;  // what a signal ended did not fail
+  if (terminal.signals.raised()) return kDone;
   if (!made.ok()) return made.status();
   Catalog& catalog = **made;
   // Whoever serves one model means it, however clients call it. One that is alone in a folder or

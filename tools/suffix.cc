@@ -9,6 +9,7 @@
 #include "run/store_stats.h"
 #include "store/tokenizer_id.h"
 #include "tools/command.h"
+#include "tools/options/needs.h"
 #include "tools/options/options.h"
 #include "tools/options/usage.h"
 #include "tools/output_file.h"
@@ -43,6 +44,7 @@ class SuffixCommand : public Command {
   Result<SuffixStoreBuilder> build(Terminal& terminal);
   Result<int> stats();
 
+  const CLI::App* app_ = nullptr;   // of add_options
   std::vector<std::string> words_;  // the action, then files
   std::string action_;
   std::vector<std::string> files_;
@@ -51,6 +53,7 @@ class SuffixCommand : public Command {
 };
 
 void SuffixCommand::add_options(CLI::App& app) {
+  app_ = &app;
   CLI::Option* words =
       app.add_option("action", words_, "build, merge or stats, and the files that it is about");
   set_choices(words->type_name("build|merge|stats FILE...")->group("Store"),
@@ -72,7 +75,11 @@ void SuffixCommand::check() {
     throw UsageError("unknown action '" + action_ + "'; actions are build, merge and stats", usage);
   }
   if (files_.empty()) throw UsageError("suffix " + action_ + " needs a file at least", usage);
+  // What an action has no use for is wrong only where it was typed: the environment and a config
+  // file are shared by several calls.
   const bool writes = action_ != "stats";
+  if (!writes && !was_typed(*app_, "output")) store_.reset();
+  if (action_ != "build" && !was_typed(*app_, "vocab")) vocab_.reset();
   if (writes != store_.has_value()) {
     throw UsageError(writes ? "-o FILE is missing: the store to write"
                             : "--output is not an option of suffix stats",

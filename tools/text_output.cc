@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/utf8.h"
 #include "draft/drafter_table.h"
 #include "tools/paste.h"
 
@@ -55,13 +56,32 @@ void TextOutput::set_color(std::string_view by) {
   by_ = by;
 }
 
+std::size_t TextOutput::end_character(std::string_view text) {
+  std::size_t n = 0;
+  while (!begun_.empty() && n < text.size()) {
+    const auto byte = static_cast<unsigned char>(text[n]);
+    if (byte < 0x80 || byte >= 0xC0) begun_.clear();  // another one: this one stays cut
+    if (begun_.empty()) break;
+    begun_ += text[n++];
+    if (complete_utf8_prefix(begun_) == begun_.size()) begun_.clear();
+  }
+  return n;
+}
+
 void TextOutput::write(const std::vector<SaidToken>& tokens) {
   buffer_.clear();
   for (const SaidToken& token : tokens) {
     if (token.text.empty()) continue;
-    set_color(token.by);
-    buffer_ += token.text;
+    // No terminal shows a character with an escape sequence in its middle: what is left of one
+    // keeps the colour that it began with.
+    const std::size_t n_rest = end_character(token.text);
+    buffer_.append(token.text, 0, n_rest);
+    const std::string_view text = std::string_view(token.text).substr(n_rest);
     last_ = token.text.back();
+    if (text.empty()) continue;
+    set_color(token.by);
+    buffer_ += text;
+    begun_ = text.substr(complete_utf8_prefix(text));
   }
   write(buffer_);
 }
@@ -90,6 +110,7 @@ void TextOutput::write(std::string_view bytes) {
 
 void TextOutput::finish() {
   buffer_.clear();
+  begun_.clear();
   set_color(kTarget);
   if (last_ != '\n' && (whole_lines_ || isatty(descriptor_) == 1)) buffer_ += '\n';
   last_ = '\n';

@@ -52,6 +52,8 @@ class TextOutput {
 
  private:
   void set_color(std::string_view by);
+  // The bytes at the beginning of `text` that end the last character; those behind begin another.
+  std::size_t end_character(std::string_view text);
 
   int descriptor_;
   bool color_;
@@ -59,6 +61,7 @@ class TextOutput {
   bool whole_lines_;
   std::string_view by_ = "target";  // whose colour is set
   char last_ = '\n';                // the last byte of text
+  std::string begun_;               // the last character, where it is cut between two tokens
   bool closed_ = false;             // the reader has gone away
   Status status_;
   std::string buffer_;

@@ -65,6 +65,28 @@ TEST_F(TextOutputOnAPipe, AReaderThatHasGoneEndsItWithoutAnError) {
   EXPECT_TRUE(out.status().ok());
 }
 
+TEST_F(TextOutputOnAPipe, ACharacterOverTwoTokensKeepsTheColourThatItBeganWith) {
+  const std::string euro = "\xE2\x82\xAC";
+  const std::string green = "\033[32m";
+  TextOutput out(ends_[1], /*color=*/true);
+  out.write(std::vector<SaidToken>{{.text = "a\xE2", .by = "target"},
+                                   {.text = "\x82", .by = "draft-model"}});
+  out.write(std::vector<SaidToken>{{.text = "\xAC", .by = "draft-model"},
+                                   {.text = "b\xE2\x82", .by = "draft-model"}});
+  out.write(
+      std::vector<SaidToken>{{.text = "\xAC", .by = "target"}, {.text = "c", .by = "target"}});
+  // One that stays cut, and bytes that are none.
+  out.write(std::vector<SaidToken>{{.text = "\xE2", .by = "target"},
+                                   {.text = "d\x82", .by = "draft-model"},
+                                   {.text = "\x82", .by = "target"},
+                                   {.text = "\xE2", .by = "draft-model"}});
+  out.finish();
+  close_end(1);
+  const std::string usual = "\033[0m";
+  EXPECT_EQ(read_all(), "a" + euro + green + "b" + euro + usual + "c\xE2" + green + "d\x82" +
+                            usual + "\x82" + green + "\xE2" + usual);
+}
+
 TEST(TextOutput, WhatCannotBeWrittenToIsAnError) {
   const int null = open("/dev/null", O_RDONLY);
   ASSERT_GE(null, 0);

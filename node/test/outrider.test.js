@@ -144,6 +144,15 @@ describe('outrider', () => {
     assert.equal(chat.messages.length, 5);
   });
 
+  it('takes what an answer says of speculation for what the conversation says', async () => {
+    const asked = { max_tokens: 32, ignore_eos: true, seed: 1, width: 4 };
+    const plain = o.chat(undefined, { ...asked, speculative: false });
+    assert.equal((await plain.send('Hello')).speculation.drafted, 0);
+    assert.ok((await plain.send('Hello', { drafter: 'draft-model' })).speculation.drafted > 0);
+    const fast = o.chat(undefined, { ...asked, drafter: 'draft-model' });
+    assert.equal((await fast.send('Hello', { speculative: false })).speculation.drafted, 0);
+  });
+
   it('remembers no answer that is left behind its last word', async () => {
     const chat = o.chat(undefined, { max_tokens: 24 });
     const stream = chat.stream('Hello');
@@ -224,6 +233,7 @@ describe('outrider', () => {
     ['speculative.width', () => o.generate(PROMPT, { speculative: { width: -3 } })],
     ['messages[0].role', () => o.generate([{ role: 'nobody', content: '' }])],
     ['model', () => Outrider.load({ model: 'none.gguf' })],
+    ['model', () => Outrider.load({ model: 'none.gguf', draft: DRAFT })],
     ['draft', () => Outrider.load({ model: TARGET, draft: 'none.gguf' })],
     ['model.ctx', () => Outrider.load({ model: { path: TARGET, ctx: -7 } })],
     ['slots', () => Outrider.load({ model: TARGET, slots: 99 })],
@@ -349,6 +359,29 @@ describe('outrider', () => {
         })();`;
       const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', program]);
       assert.equal(stdout + stderr, '');
+    });
+  }
+
+  for (const ending of ['', 'o.close(); process.exit(0);', 'process.exit(0);']) {
+    it(`frees the models of a worker thread that ends without close(): ${ending}`, async () => {
+      const load = `const { Outrider } = require(${JSON.stringify(require.resolve('outrider'))});
+        const load = () => Outrider.load({ model: ${JSON.stringify(TARGET)} });`;
+      const program = `${load}
+        const { readdirSync } = require('node:fs');
+        const { Worker } = require('node:worker_threads');
+        const threads = () => readdirSync('/proc/self/task').length;
+        const ended = () => new Promise((resolve) => {
+          const code = ${JSON.stringify(`${load} load().then((o) => { ${ending} });`)};
+          new Worker(code, { eval: true }).on('exit', resolve);
+        });
+        (async () => {
+          await (await load()).close();
+          const before = threads();
+          for (let i = 0; i < 3; ++i) await ended();
+          console.log(threads() - before);
+        })();`;
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', program]);
+      assert.equal(stdout + stderr, '0\n');
     });
   }
 });

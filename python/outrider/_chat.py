@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from ._runtime import Outrider
 
 
+def merged(defaults: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a call in the place of defaults. `speculative` and `drafter` both say whether
+    there are guesses: one in the call takes the place of the other where that says the opposite."""
+    rest = dict(defaults)
+    if "drafter" in options and "speculative" not in options:
+        if (options["drafter"] == "none") != (rest.get("speculative", True) is False):
+            rest.pop("speculative", None)
+    if options.get("speculative", False) is not False and rest.get("drafter") == "none":
+        del rest["drafter"]
+    return {**rest, **options}
+
+
 class Chat:
     """A conversation: `messages` holds what was said, as the models' chat templates take it, and may
     be read and changed between answers. An answer that fails, is cancelled or is left early leaves
@@ -33,7 +45,7 @@ class Chat:
     def stream(self, text: str, **options: Any) -> Stream:
         """The answer as it comes."""
         said = self._with(text)
-        return self._outrider._stream(said, {**self._options, **options}, self._remember(said))
+        return self._outrider._stream(said, merged(self._options, options), self._remember(said))
 
     async def asend(self, text: str, **options: Any) -> Completion:
         """send() for asyncio."""
@@ -45,7 +57,7 @@ class Chat:
     def astream(self, text: str, **options: Any) -> AsyncStream:
         """stream() for asyncio."""
         said = self._with(text)
-        return self._outrider._astream(said, {**self._options, **options}, self._remember(said))
+        return self._outrider._astream(said, merged(self._options, options), self._remember(said))
 
     def _with(self, text: str) -> list[dict[str, Any]]:
         return [*self.messages, {"role": "user", "content": text}]

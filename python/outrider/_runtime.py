@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Optional, Sequence, Union
 
 from . import _waits
-from ._chat import Chat
+from ._chat import Chat, merged
 from ._library import WAIT_MS, Error, Instance, encode
 from ._progress import Loading, Progress, Reporter
 from ._result import Completion
@@ -160,14 +160,15 @@ class Outrider:
         return run.raw
 
     def _params(self, prompt: Prompt, options: dict[str, Any]) -> dict[str, Any]:
+        given = merged(self._defaults, options)
         if isinstance(prompt, str):
-            return {**self._defaults, **options, "prompt": prompt}
+            return {**given, "prompt": prompt}
         if isinstance(prompt, NO_PROMPTS) or not isinstance(prompt, collections.abc.Iterable):
             raise Error(f"prompt is {reprlib.repr(prompt)}, but must be a text, texts and token ids, or messages",
                         "prompt", "invalid_argument")
         parts = list(prompt)
         name = "messages" if any(isinstance(part, dict) for part in parts) else "prompt"
-        return {**self._defaults, **options, name: parts}
+        return {**given, name: parts}
 
     def _wait_loaded(self, reporter: Reporter, with_draft: bool) -> None:
         roles = ("target", "draft") if with_draft else ("target",)
@@ -177,7 +178,8 @@ class Outrider:
                 loading = [role for role in roles if status[role]["state"] == "loading"]
                 for role in loading:
                     reporter.report(Loading(role, status[role]["path"], status[role]["progress"]))
-                if not loading:
+                # Without a target a draft waits for the next one, and here there will be none.
+                if not loading or status["target"]["state"] not in ("loading", "ready"):
                     break
             for role in (role for role in roles if status[role]["state"] == "ready"):
                 reporter.report(Loading(role, status[role]["path"], 1.0))

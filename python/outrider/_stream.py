@@ -165,6 +165,8 @@ class AsyncStream:
     def __init__(self, start: Callable[[], Run], threads: Threads) -> None:
         self._start = start
         self._threads = threads
+        self._starting: Optional[concurrent.futures.Future[Run]] = None
+        self._started: Optional[asyncio.Future[Run]] = None  # by it, for all tasks that wait
         self._run: Optional[Run] = None
         self._closed = False
 
@@ -180,10 +182,7 @@ class AsyncStream:
         if self._closed:
             raise StopAsyncIteration
         if self._run is None:
-            self._run = await self._started()
-            if self._closed:  # by another task meanwhile, which had nothing to cancel yet
-                self._run.cancel()
-                raise StopAsyncIteration
+            self._run = await self._begin()
         run = self._run
         while not run.ready():
             try:
@@ -199,17 +198,30 @@ class AsyncStream:
             raise StopAsyncIteration
         return piece
 
-    async def _started(self) -> Run:
-        """In a thread, since reading a prompt takes a moment. A task that is cancelled meanwhile does
-        not leave a completion behind."""
-        starting = self._threads.submit(self._start)
+    async def _begin(self) -> Run:
+        """In a thread, since reading a prompt takes a moment; once, however many tasks ask for the first
+        piece. A task that is cancelled meanwhile does not leave a completion behind."""
+        if self._starting is None or self._started is None:
+            self._starting = self._threads.submit(self._start)
+            self._started = asyncio.wrap_future(self._starting)
+            self._started.add_done_callback(_look_at)  # it may fail when nobody waits any more
+        starting, started = self._starting, self._started
         try:
-            return await asyncio.shield(asyncio.wrap_future(starting))
+            await asyncio.wait((started,))
         except asyncio.CancelledError:
             self._closed = True
             if not starting.cancel():  # it runs, perhaps for longer than the loop
                 starting.add_done_callback(_cancel_started)
             raise
+        if started.cancelled():  # by another task, before it began
+            raise StopAsyncIteration
+        if started.exception() is not None and self._started is started:
+            self._starting = self._started = None  # who asks again begins again
+        run = started.result()
+        if self._closed:  # by another task meanwhile, which had nothing to cancel yet
+            run.cancel()
+            raise StopAsyncIteration
+        return run
 
     async def aclose(self) -> None:
         """Cancels what goes on."""
@@ -231,9 +243,9 @@ def _result_of(run: Optional[Run]) -> Completion:
     return run.result
 
 
-def _look_at(polled: asyncio.Future[None]) -> None:
-    if not polled.cancelled():
-        polled.exception()  # known by now, or of no interest
+def _look_at(done: asyncio.Future[Any]) -> None:
+    if not done.cancelled():
+        done.exception()  # known by now, or of no interest
 
 
 def _cancel_started(starting: concurrent.futures.Future[Run]) -> None:

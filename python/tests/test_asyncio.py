@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from typing import Any
 
 import pytest
 
 import outrider
+from outrider._stream import Run
+from outrider._threads import MOST_THREADS, Threads
 
 from conftest import TARGET
 
@@ -40,6 +44,21 @@ def test_pieces_together_are_the_text(o: outrider.Outrider) -> None:
         return "".join(piece.text for piece in pieces), stream.result.text
     pieces, text = asyncio.run(read())
     assert pieces == text == o.generate(PROMPT, max_tokens=24).text
+
+
+def test_tasks_that_ask_for_the_first_piece_at_once_share_one_completion(o: outrider.Outrider) -> None:
+    async def read() -> tuple[str, str, int]:
+        before = await idle(o)
+        stream = o.astream(PROMPT, max_tokens=24)
+        texts: list[str] = []
+        async def take() -> None:
+            async for piece in stream:
+                texts.append(piece.text)
+        await asyncio.gather(take(), take())
+        return "".join(texts), stream.result.text, await idle(o) - before
+    pieces, text, finished = asyncio.run(read())
+    assert pieces == text
+    assert finished == 1
 
 
 def test_a_cancelled_task_cancels_its_completion(o: outrider.Outrider) -> None:
@@ -83,6 +102,57 @@ def test_a_task_that_is_cancelled_at_once_leaves_nothing_behind(o: outrider.Outr
     asyncio.run(cancel_at_once())
     asyncio.run(idle(o))
     assert o.stats()["generated_tokens"] - tokens < 3000
+
+
+def test_a_task_that_is_cancelled_ends_the_stream_of_those_that_wait_with_it() -> None:
+    gate = threading.Event()
+    def start() -> Run:
+        gate.wait()
+        raise outrider.Error("it is gone")
+    async def read() -> None:
+        threads = Threads()
+        for _ in range(MOST_THREADS):  # so that the start waits for a thread
+            threads.submit(gate.wait)
+        stream = outrider.AsyncStream(start, threads)
+        first, second = (asyncio.create_task(stream.__anext__()) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        with pytest.raises(StopAsyncIteration):
+            await second
+        threads.close()
+    try:
+        asyncio.run(read())
+    finally:
+        gate.set()
+
+
+def test_a_start_that_fails_after_its_task_was_cancelled_is_not_reported() -> None:
+    begun, gate = threading.Event(), threading.Event()
+    reported: list[Any] = []
+    def start() -> Run:
+        begun.set()
+        gate.wait()
+        raise outrider.Error("top_p is 7")
+    async def cancel() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        threads = Threads()
+        task = asyncio.create_task(outrider.AsyncStream(start, threads).__anext__())
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gate.set()
+        threads._executor.shutdown(wait=True)  # it has failed by then
+        del task
+        for _ in range(3):  # the loop hears of it
+            await asyncio.sleep(0)
+        gc.collect()
+        await asyncio.sleep(0)
+    asyncio.run(cancel())
+    assert reported == []
 
 
 def test_a_stream_that_is_left_early_is_cancelled(o: outrider.Outrider) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import gc
 import io
+import os
 import pathlib
 import subprocess
 import sys
@@ -122,6 +123,7 @@ def test_an_exception_while_waiting_cancels(o: outrider.Outrider,
     (lambda o: o.generate(PROMPT, speculative={"half \udc00": 1}), "speculative"),
     (lambda o: o.generate([{"role": "nobody", "content": ""}]), "messages[0].role"),
     (lambda o: outrider.Outrider("none.gguf"), "target"),
+    (lambda o: outrider.Outrider("none.gguf", DRAFT), "target"),
     (lambda o: outrider.Outrider(""), "target"),
     (lambda o: outrider.Outrider(TARGET, ""), "draft"),
     (lambda o: outrider.Outrider(3), "target"),  # type: ignore[arg-type]
@@ -154,6 +156,25 @@ def test_options_are_listed_and_defaults_are_for_all_completions() -> None:
         assert len(o.generate(PROMPT).tokens) == 3
         assert len(o.generate(PROMPT, max_tokens=5).tokens) == 5
         assert o.call("system.status")["n_ctx"] == 256
+
+
+def test_what_a_call_says_of_speculation_takes_the_place_of_a_default() -> None:
+    def drafted(o: outrider.Outrider, **options: Any) -> int:
+        done = o.generate(PROMPT, max_tokens=32, ignore_eos=True, **options)
+        guesses: int = done.speculation["drafted"]
+        return guesses
+    with outrider.Outrider(TARGET, DRAFT, seed=1, width=4, drafter="draft-model") as o:
+        assert drafted(o) > 0
+        assert drafted(o, speculative=False) == 0
+        with pytest.raises(outrider.Error) as caught:
+            drafted(o, drafter="none", speculative=True)
+        assert caught.value.field == "speculative"
+    with outrider.Outrider(TARGET, DRAFT, seed=1, width=4, drafter="none") as o:
+        assert drafted(o) == 0
+        assert drafted(o, speculative={"drafters": ["draft-model"]}) > 0
+    with outrider.Outrider(TARGET, DRAFT, seed=1, width=4, speculative=False) as o:
+        assert drafted(o) == 0
+        assert drafted(o, drafter="draft-model") > 0
 
 
 def refused_for_a_draft(name: str, values: list[Any]) -> bool:
@@ -253,6 +274,15 @@ def test_an_exception_in_the_callback_ends_the_load() -> None:
         raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError):
         outrider.Outrider(TARGET, progress=refuse)
+
+
+def test_a_model_in_a_process_of_its_own_needs_no_command_on_the_path() -> None:
+    program = (f"import outrider\no = outrider.Outrider({str(TARGET)!r}, isolate=True, threads=1)\n"
+               "print(len(o.generate('a', max_tokens=4, ignore_eos=True).tokens))\no.close()\n")
+    done = subprocess.run([sys.executable, "-c", program], check=False, text=True,
+                          env={**os.environ, "PATH": "/no/such/folder"},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "4\n"), done.stderr
 
 
 @pytest.mark.parametrize("ending", [

@@ -63,16 +63,16 @@ void read_part(JsonFields& fields, const Json& part, const std::string& path, st
   fields.take(inner.finish());
 }
 
-// A string, an array of parts, or null where there are calls instead. An assistant's may also be
-// null where it is there: so services say a refusal, and clients send it back.
+// A string, an array of parts, or null, which is no text, as with llama-server: services say
+// refusals and calls so, clients a tool that has nothing to tell. Only an assistant's may be
+// missing, where it says something else.
 void read_content(JsonFields& fields, JsonFields& message, const std::string& path,
                   ChatMessage& read) {
   const Json* content = message.any("content");
   if (content == nullptr || content->is_null()) {
     const bool says_more = !read.tool_calls.empty() || !read.reasoning.empty();
-    if (read.role == "assistant" && (content != nullptr || says_more)) return;
-    if (content == nullptr) return message.require("content");
-    return message.refuse("content", *content, "a string or an array of parts of type text");
+    if (content != nullptr || (read.role == "assistant" && says_more)) return;
+    return message.require("content");
   }
   if (content->is_string()) return message.text("content", read.content);
   if (!content->is_array()) {
@@ -84,14 +84,19 @@ void read_content(JsonFields& fields, JsonFields& message, const std::string& pa
   }
 }
 
-// {"name", "arguments"}
+// {"name", "arguments"}; those are a text, or the object that it would be the text of.
 void read_called(JsonFields& fields, const Json& function, const std::string& path,
                  ToolCall& read) {
   JsonFields named(function, path + ".", &kFunctionDialect);
   named.require("name");
   named.text("name", read.name);
   named.require("arguments");
-  named.text("arguments", read.arguments);
+  const Json* arguments = named.any("arguments");
+  if (arguments != nullptr && arguments->is_object()) {
+    read.arguments = json::encode(*arguments);
+  } else {
+    named.text("arguments", read.arguments);
+  }
   fields.take(named.finish());
 }
 

@@ -2,9 +2,10 @@
 // OpenAI's forms.
 //
 //   messages      [{"role": "system"|"developer"|"user"|"assistant"|"tool", "content": a string, an
-//                 array of {"type": "text", "text"}, or null with tool_calls, "reasoning_content",
+//                 array of {"type": "text", "text"}, or null for none, "reasoning_content",
 //                 "tool_calls": [{"id", "type": "function", "function": {"name", "arguments": a
-//                 string}}], "tool_call_id", "name"}]; a developer is a system
+//                 string, or the object itself}}], "tool_call_id", "name"}]; a developer is a
+//                 system
 //   tools         [{"type": "function", "function": {"name", "description", "parameters": a JSON
 //                 schema, "strict"}}]
 //   tool_choice   "auto", "none", "required", or {"type": "function", "function": {"name"}}, which

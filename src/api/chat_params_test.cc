@@ -85,7 +85,7 @@ TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {
       {messages(R"([{"content":"a"}])"), "messages[0].role"},
       {messages(R"([{"role":"what","content":"a"}])"), "messages[0].role"},
       {messages(R"([{"role":"user"}])"), "messages[0].content"},
-      {messages(R"([{"role":"user","content":null}])"), "messages[0].content"},
+      {messages(R"([{"role":"tool","tool_call_id":"7"}])"), "messages[0].content"},
       {messages(R"([{"role":"user","content":7}])"), "messages[0].content"},
       {messages(R"([{"role":"user","content":"a","contnet":"b"}])"), "messages[0].contnet"},
       {messages(R"([{"role":"user","content":[{"text":"a"}]}])"), "messages[0].content[0].type"},
@@ -95,8 +95,9 @@ TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {
       {call(R"({"function":{"arguments":"{}"}})"), "messages[1].tool_calls[0].function.name"},
       {call(R"({"function":{"name":7,"arguments":"{}"}})"),
        "messages[1].tool_calls[0].function.name"},
-      {call(R"({"function":{"name":"a","arguments":{}}})"),
+      {call(R"({"function":{"name":"a","arguments":[]}})"),
        "messages[1].tool_calls[0].function.arguments"},
+      {call(R"({"function":{"name":"a"}})"), "messages[1].tool_calls[0].function.arguments"},
       {call(R"({"type":"what","function":{}})"), "messages[1].tool_calls[0].type"},
       {tool("1"), "tools[0]"},
       {tool("{}"), "tools[0].type"},
@@ -115,6 +116,9 @@ TEST(ChatParams, WhatIsWrongIsNamedByItsPath) {
       {kHi + R"(,"chat_template_kwargs":{"enable_thinking":1})",
        "chat_template_kwargs.enable_thinking"},
       {R"("prompt":"a","tools":[)" + kTool + "]", "tools"},
+      {R"("prompt":"a","tool_choice":"required")", "tool_choice"},
+      {R"("prompt":"a","tool_choice":"auto")", ""},
+      {R"("prompt":"a","tool_choice":"none")", ""},
   };
   for (const auto& [fields, field] : cases) EXPECT_EQ(wrong_field(fields), field) << fields;
 }
@@ -137,6 +141,22 @@ TEST(ChatParams, WhatClientsSendBackOfAnAnswerIsTakenAndChangesNothing) {
   EXPECT_EQ(request->messages[1].content, "b");
   EXPECT_EQ(request->messages[1].reasoning, "hm");
   EXPECT_EQ(request->messages[4].reasoning, "so");
+}
+
+// As llama-server takes them.
+TEST(ChatParams, ArgumentsMayBeTheObjectAndContentNull) {
+  const Result<CompletionRequest> request =
+      read(R"("messages":[{"role":"system","content":null},{"role":"user","content":null},)"
+           R"({"role":"assistant","content":null,"tool_calls":[{"id":"7","type":"function",)"
+           R"("function":{"name":"get","arguments":{"b":[1,"x"],"a":null}}}]},)"
+           R"({"role":"tool","tool_call_id":"7","content":null},)"
+           R"({"role":"assistant","content":null,"function_call":{"name":"f","arguments":{}}},)"
+           R"({"role":"function","name":"f","content":null},{"role":"user","content":"a"}])");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  ASSERT_EQ(request->messages.size(), 7u);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(request->messages[i].content, "") << i;
+  EXPECT_EQ(request->messages[2].tool_calls.at(0).arguments, R"({"b":[1,"x"],"a":null})");
+  EXPECT_EQ(request->messages[4].tool_calls.at(0).arguments, "{}");
 }
 
 TEST(ChatParams, WhatOfAnAnswerWouldSaySomethingIsRefusedByName) {

@@ -72,7 +72,8 @@ void read_drafters(JsonFields& fields, CompletionRequest& request) {
   fields.fail(set_drafters(request, joined(chains, ","), "drafters"));
 }
 
-// true, false, or an object with the fields of speculation, each there or beside it.
+// true, false, or an object with the fields of speculation, each there or beside it. Before those,
+// which may say more: see settle_speculative().
 void read_speculative(JsonFields& fields, CompletionRequest& request) {
   const Json* given = fields.any("speculative");
   if (given == nullptr) return;
@@ -97,6 +98,19 @@ void read_speculative(JsonFields& fields, CompletionRequest& request) {
     }
   }
   fields.take(inner.finish());
+}
+
+// Behind `drafter`, which says of its own whether there is speculation: false is plain decoding,
+// whatever else is said of guesses; true, or how to speculate, does not go with nobody who guesses.
+void settle_speculative(JsonFields& fields, CompletionRequest& request) {
+  const Json* given = fields.any("speculative");
+  if (given == nullptr) return;
+  if (given->is_boolean() && !given->get<bool>()) {
+    request.speculative = false;
+  } else if (!request.speculative && fields.has("drafter")) {
+    fields.fail("speculative",
+                "speculative asks for guesses, but drafter is none; give one of them");
+  }
 }
 
 // The fields that have more than one form in JSON.
@@ -168,12 +182,14 @@ void read_completion_fields(JsonFields& fields, CompletionRequest& request) {
   for (const ReaderByHand& field : kSettingsByHand) field.read(fields, request);
   visit_request(request,
                 [&](const auto& table, auto& object) { read_fields(fields, table, object); });
+  settle_speculative(fields, request);
 }
 
 void read_settings_fields(JsonFields& fields, CompletionRequest& request) {
   for (const ReaderByHand& field : kSettingsByHand) field.read(fields, request);
   visit_settings(request,
                  [&](const auto& table, auto& object) { read_fields(fields, table, object); });
+  settle_speculative(fields, request);
 }
 
 Status finish_completion(JsonFields& fields, const Json& params, const CompletionRequest& request,

@@ -7,7 +7,7 @@
 //                 tool_choice and chat_template_kwargs are read by api/chat_params.h
 //   speculative   true, false, or {"drafters":[...],"rule","width","branches","split_p",
 //                 "draft_p_min","draft_p_ratio","namespace"}; the last seven may also stand beside
-//                 it
+//                 it; false is plain decoding whatever drafter says, the others exclude its none
 //   json_schema   an object, or its text
 //   logit_bias    {"15043": 1.5, "2": false} or [[15043, 1.5], [2, false]]; false: never
 //

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -269,6 +270,29 @@ TEST(ReadCompletion, SpeculationInsideOrBesideButNotBoth) {
   EXPECT_EQ(wrong_field(R"(,"speculative":{"rule":"block","branches":2})"), "speculative.branches");
   EXPECT_EQ(wrong_field(R"(,"speculative":"yes")"), "speculative");
   EXPECT_EQ(wrong_field(R"(,"speculative":null)"), "speculative");
+  EXPECT_FALSE(read(R"(,"speculative":false,"drafter":"suffix")")->speculative);
+  EXPECT_FALSE(read(R"(,"drafter":"none","speculative":false)")->speculative);
+  EXPECT_EQ(wrong_field(R"(,"speculative":true,"drafter":"none")"), "speculative");
+  EXPECT_EQ(wrong_field(R"(,"drafter":"none","speculative":{"width":8})"), "speculative");
+  EXPECT_FALSE(read(R"(,"speculative":{"drafters":["none"]})")->speculative);
+  const Result<CompletionRequest> both = read(R"(,"speculative":true,"drafter":"suffix")");
+  ASSERT_TRUE(both.ok()) << both.status().message();
+  EXPECT_TRUE(both->speculative);
+  EXPECT_EQ(to_string(both->drafters), "suffix");
+}
+
+TEST(ReadCompletion, OneSettingThatChangesTakesThePlaceOfWhatWasSaidOfGuessesBefore) {
+  const auto change = [](const std::string& fields, CompletionRequest request) {
+    const json::Parsed parsed = json::parse(fields);
+    return *change_completion(*parsed.value, std::move(request));
+  };
+  CompletionRequest request = change(R"({"drafter":"none"})", {});
+  EXPECT_FALSE(request.speculative);
+  request = change(R"({"speculative":true})", std::move(request));
+  EXPECT_TRUE(request.speculative);
+  request = change(R"({"speculative":false})", std::move(request));
+  EXPECT_FALSE(request.speculative);
+  EXPECT_TRUE(change(R"({"drafter":"suffix"})", std::move(request)).speculative);
 }
 
 TEST(ReadCompletion, BranchesCostADraftModelOnly) {

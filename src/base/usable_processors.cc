@@ -8,7 +8,10 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/control_groups.h"
 
@@ -38,6 +41,19 @@ std::optional<Quota> quota_of(const ControlGroup& group) {
   return quota;
 }
 
+// Those that the calling thread may run on, by their numbers; empty where that is not known.
+std::vector<std::int32_t> allowed_processors() {
+  std::vector<std::int32_t> processors;
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return processors;
+  for (std::int32_t i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(static_cast<std::size_t>(i), &allowed)) processors.push_back(i);
+  }
+#endif
+  return processors;
+}
+
 }  // namespace
 
 std::int32_t processor_quota(const std::filesystem::path& root) {
@@ -56,15 +72,24 @@ std::int32_t processor_quota(const std::filesystem::path& root) {
 std::int32_t usable_processors() {
   auto processors = static_cast<std::int32_t>(std::thread::hardware_concurrency());
   if (processors == 0) processors = std::numeric_limits<std::int32_t>::max();
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    processors = static_cast<std::int32_t>(CPU_COUNT(&allowed));
-  }
-#endif
+  const std::vector<std::int32_t> allowed = allowed_processors();
+  if (!allowed.empty()) processors = static_cast<std::int32_t>(allowed.size());
   const std::int32_t quota = processor_quota();
   if (quota > 0) processors = std::min(processors, quota);
   return std::max(processors, 1);
 }
+
+std::int32_t cores_of(std::span<const std::int32_t> processors, const std::filesystem::path& root) {
+  std::set<std::string> cores;
+  for (const std::int32_t processor : processors) {
+    std::ifstream file(root / "sys/devices/system/cpu" / ("cpu" + std::to_string(processor)) /
+                       "topology/thread_siblings_list");
+    std::string siblings;
+    if (std::getline(file, siblings) && !siblings.empty()) cores.insert(std::move(siblings));
+  }
+  return static_cast<std::int32_t>(cores.size());
+}
+
+std::int32_t usable_cores() { return cores_of(allowed_processors()); }
 
 }  // namespace outrider

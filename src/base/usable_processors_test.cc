@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/fake_root_test.h"
 
@@ -58,6 +61,51 @@ TEST_F(ProcessorQuota, DamagedFilesAreNoLimit) {
 }
 
 TEST(UsableProcessors, ThereIsAtLeastOne) { EXPECT_GE(usable_processors(), 1); }
+
+class CoresOf : public FakeRoot {
+ protected:
+  // Gives a processor a list.
+  void list(std::int32_t processor, const std::string& siblings) const {
+    write(
+        "sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list",
+        siblings + "\n");
+  }
+  std::int32_t cores(const std::vector<std::int32_t>& processors) const {
+    return cores_of(processors, root_);
+  }
+};
+
+TEST_F(CoresOf, ProcessorsThatShareACoreAreOne) {
+  for (const std::int32_t i : {0, 1}) list(i, "0-1");
+  for (const std::int32_t i : {2, 3}) list(i, "2-3");
+  for (const std::int32_t i : {4, 5}) list(i, "4-5");
+  EXPECT_EQ(cores({0, 1, 2, 3}), 2) << "the machine has three, and four may be run on";
+  EXPECT_EQ(cores({1, 2}), 2);
+  EXPECT_EQ(cores({4, 5}), 1);
+  EXPECT_EQ(cores({0, 1, 2, 3, 4, 5}), 3);
+}
+
+TEST_F(CoresOf, SiblingsThatAreOfflineEndNoCount) {
+  std::vector<std::int32_t> all;
+  for (std::int32_t i = 0; i < 16; ++i) {
+    all.push_back(i);
+    if (i % 2 == 0) list(i, std::to_string(i));
+    write("sys/devices/system/cpu/cpu" + std::to_string(i) + "/online", i % 2 == 0 ? "1\n" : "0\n");
+  }
+  EXPECT_EQ(cores(all), 8);
+}
+
+TEST_F(CoresOf, WhereNothingSaysSoTheyAreNotKnown) {
+  EXPECT_EQ(cores({0, 1}), 0);
+  list(0, "");
+  EXPECT_EQ(cores({0, 1}), 0);
+  EXPECT_EQ(cores({}), 0);
+}
+
+TEST(UsableCores, AreNoMoreThanTheProcessors) {
+  EXPECT_GE(usable_cores(), 0);
+  EXPECT_LE(usable_cores(), static_cast<std::int32_t>(std::thread::hardware_concurrency()));
+}
 
 }  // namespace
 }  // namespace outrider

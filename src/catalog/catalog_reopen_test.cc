@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,17 +28,20 @@ class CatalogReopen : public ::testing::Test {
   CatalogReopen() { loader_.add_usual_files(); }
 
   void make(const std::string& first, const std::string& second, std::int32_t max_models = 0,
-            std::vector<DrafterFile> files = {}) {
-    CatalogOptions options{.max_models = max_models, .retry_ms = 1000};
+            std::vector<DrafterFile> files = {}, std::optional<ModelOptions> draft = {}) {
+    CatalogOptions options{
+        .max_models = max_models, .retry_ms = 1000, .free_memory = [this] { return free_.load(); }};
     options.now = [this] {
       ++looks_;
       return now_ms_.load();
     };
-    catalog_ = std::move(
-        Catalog::create({{.name = first, .target = model(first), .files = std::move(files)},
-                         {.name = second, .target = model(second)}},
-                        std::move(options), loader_)
-            .value());
+    catalog_ = std::move(Catalog::create({{.name = first,
+                                           .target = model(first),
+                                           .draft = std::move(draft),
+                                           .files = std::move(files)},
+                                          {.name = second, .target = model(second)}},
+                                         std::move(options), loader_)
+                             .value());
   }
 
   // A store of the suffix drafter.
@@ -58,6 +63,20 @@ class CatalogReopen : public ::testing::Test {
     (void)lease->run(testing::ask({1}, 1, 5));
   }
 
+  // Of the model "target", once all is loaded: the drafters' files, and the draft.
+  RuntimeStatus complete() const {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    EXPECT_TRUE(lease->wait_loaded(-1));
+    return lease->status();
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> paths;
+    for (const DrafterStatus& drafter : complete().drafters) {
+      for (const DrafterFileStatus& file : drafter.files) paths.push_back(file.file.path);
+    }
+    return paths;
+  }
+
   // Until the catalog's thread has asked for the time once more from begin to end, as it does while
   // a default model is to be opened again.
   void let_it_look() {
@@ -69,6 +88,7 @@ class CatalogReopen : public ::testing::Test {
   testing::FakeLoader loader_;
   std::atomic<double> now_ms_{0.0};
   std::atomic<int> looks_{0};
+  std::atomic<std::uint64_t> free_{0};  // 0: not known
   std::unique_ptr<Catalog> catalog_;
 };
 
@@ -105,15 +125,6 @@ TEST_F(CatalogReopen, ATargetThatWasLostComesBackWithTheFilesThatItHad) {
   const DrafterFile first{"suffix", store("a")};
   const DrafterFile second{"suffix", store("b")};
   make("target", "other", 0, {first});
-  const auto files = [&] {
-    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
-    EXPECT_TRUE(lease->wait_loaded(-1));
-    std::vector<std::string> paths;
-    for (const DrafterStatus& drafter : lease->status().drafters) {
-      for (const DrafterFileStatus& file : drafter.files) paths.push_back(file.file.path);
-    }
-    return paths;
-  };
   EXPECT_EQ(files(), std::vector<std::string>{first.path});
   {
     const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
@@ -122,6 +133,84 @@ TEST_F(CatalogReopen, ATargetThatWasLostComesBackWithTheFilesThatItHad) {
   }
   lose("target");
   EXPECT_EQ(files(), std::vector<std::string>{second.path});
+}
+
+TEST_F(CatalogReopen, ATargetThatWasUnloadedThroughItsRuntimeComesBackWithItsEntrysFiles) {
+  const DrafterFile first{"suffix", store("a")};
+  const DrafterFile second{"suffix", store("b")};
+  make("target", "other", 0, {first}, model("draft"));
+  const auto unload = [this] {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    EXPECT_TRUE(lease->unload(ModelRole::kTarget, true).ok());
+    return lease;
+  };
+  EXPECT_EQ(files(), std::vector<std::string>{first.path});
+  (void)unload();
+  EXPECT_EQ(files(), std::vector<std::string>{first.path});
+  EXPECT_EQ(complete().draft.state, ModelState::kReady);
+  ASSERT_TRUE(unload()->attach(second).ok());
+  EXPECT_EQ(files(), std::vector<std::string>{second.path}) << "a client has chosen them";
+  lose("target");
+  EXPECT_EQ(files(), std::vector<std::string>{second.path});
+}
+
+TEST_F(CatalogReopen, ADraftThatWasBeingOpenedWhenItsTargetWasLostComesWithTheNextOne) {
+  make("target", "other", 0, {}, model("draft"));
+  ASSERT_EQ(complete().draft.state, ModelState::kReady);
+  loader_.hold(true);
+  {
+    const std::shared_ptr<Runtime> lease = *catalog_->acquire("target", {});
+    ASSERT_TRUE(lease->load(ModelRole::kDraft, model("draft")).ok());
+  }
+  ASSERT_TRUE(eventually([this] { return loader_.loading(); }));
+  lose("target");
+  ASSERT_TRUE(becomes(ModelState::kFailed));
+  loader_.hold(false);
+  now_ms_ = 1000.0;
+  ASSERT_TRUE(becomes(ModelState::kReady));
+  EXPECT_EQ(complete().draft.state, ModelState::kReady);
+}
+
+TEST_F(CatalogReopen, ADraftThatFailedIsLoadedAgainWithItsTarget) {
+  loader_.add("late draft", {.failure = internal_error("it is not there yet")});
+  make("target", "other", 0, {}, model("late draft"));
+  ASSERT_EQ(complete().draft.state, ModelState::kFailed);
+  loader_.add("late draft", {.seed = 1, .noise = 0.5f});
+  lose("target");
+  ASSERT_TRUE(becomes(ModelState::kFailed));
+  EXPECT_EQ(complete().draft.state, ModelState::kReady);
+}
+
+TEST_F(CatalogReopen, ADefaultModelThatFindsNoMemoryUnloadsNothingUntilSomebodyAsksForIt) {
+  for (const bool is_expected : {false, true}) {  // by what the machine has free
+    SCOPED_TRACE(is_expected);
+    free_ = is_expected ? 10 : 0;
+    now_ms_ = 0.0;
+    loader_.add("greedy", {.failure = resource_exhausted("no memory"), .bytes = 100});
+    make("greedy", "other");
+    ASSERT_TRUE(catalog_->acquire("other", {}).ok());
+    ASSERT_TRUE(catalog_->preload("").ok());
+    ASSERT_TRUE(becomes(ModelState::kFailed));
+    EXPECT_EQ(status("other").state, ModelState::kAbsent) << "it could have helped";
+    ASSERT_TRUE(catalog_->acquire("other", {}).ok());
+    for (const double now : {1e6, 2e6}) {
+      const std::uint64_t ended = status().loads_ended;
+      now_ms_ = now;
+      ASSERT_TRUE(eventually([&] { return status().loads_ended > ended; }));
+      EXPECT_NE(status().error.message().find("no memory"), std::string::npos);
+      EXPECT_EQ(status("other").state, ModelState::kReady);
+    }
+    now_ms_ = 2e6 + 1000.0;  // its own next time is later
+    EXPECT_EQ(catalog_->acquire("", {}).status().code(), StatusCode::kUnsupported);
+    EXPECT_EQ(status("other").state, ModelState::kAbsent);
+    ASSERT_TRUE(catalog_->acquire("other", {}).ok());
+    free_ = 0;
+    loader_.add("greedy", {.seed = 1, .bytes = 100});
+    now_ms_ = 3e6;
+    EXPECT_TRUE(becomes(ModelState::kReady));
+    EXPECT_EQ(status("other").state, ModelState::kReady);
+    EXPECT_EQ(catalog_->check_integrity(), "");
+  }
 }
 
 TEST_F(CatalogReopen, ADefaultModelThatCannotBeOpenedIsTriedAgainAfterTwiceAsLongEachTime) {

@@ -163,6 +163,7 @@ void ModelCatalog::enqueue(Model& model) {
   }
   model.state = State::kQueued;
   model.unwanted = false;
+  model.no_memory = Status();
   changed_.notify_all();
 }
 
@@ -303,6 +304,7 @@ Status ModelCatalog::load_target(std::string_view name, ModelOptions target) {
   }
   model.target = next;
   model.bytes.reset();
+  model.no_memory = Status();
   return Status();
 }
 
@@ -315,6 +317,7 @@ Status ModelCatalog::preload(std::string_view name) {
     const bool is_opening = model->state == State::kOpening;
     model->wanted_again = model->wanted_again || (is_opening && model->unwanted);
     if (!is_opening) model->unwanted = false;
+    model->no_memory = Status();
     return Status();
   }
   enqueue(*model);

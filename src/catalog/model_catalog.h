@@ -63,6 +63,7 @@ class ModelCatalog : public Catalog {
     std::uint64_t n_lost = 0;  // targets that ended by themselves; and why the last did
     Status lost;
     int n_reopened = 0;                  // by reopen_default(), since the last acquire()
+    Status no_memory;                    // see spares_others()
     std::optional<std::uint64_t> bytes;  // of `target` and the draft, estimated
     bool unwanted = false;               // unload() came while it was opened or in use
     bool wanted_again = false;           // and then somebody who asks for it, while it was opened
@@ -80,6 +81,11 @@ class ModelCatalog : public Catalog {
   // A completion may run without a lease: who started it (by /rpc) polls for it.
   static bool may_close(const Model& model) {
     return model.state == State::kReady && idle(model) && model.runtime->is_idle();
+  }
+  // Its last load closed all that was idle and found too little memory still (`no_memory` says so),
+  // and nobody has asked for it since: nothing is closed for it again.
+  static bool spares_others(const Model& model) {
+    return !model.no_memory.ok() && model.waiting == 0;
   }
   static void follow(Model& model);
   void enqueue(Model& model);

@@ -70,7 +70,8 @@ void ModelCatalog::wait_for_work(Lock& lock) {
 }
 
 // Whoever watches /health sends nothing to a server whose default model cannot answer, and nothing
-// would open it. One that is only not open answers the next request.
+// would open it. One that is only not open answers the next request. Where there was no memory for
+// it with all others closed, they stay open this time: what it needs may have come free elsewhere.
 void ModelCatalog::reopen_default() {
   if (models_.empty()) return;
   Model& model = *models_.front();
@@ -79,7 +80,9 @@ void ModelCatalog::reopen_default() {
     const double longest_ms = std::max(options_.retry_ms, kLongestRetryMs);
     const double wait_ms = std::min(std::ldexp(options_.retry_ms, model.n_reopened), longest_ms);
     if (options_.now() - model.ended_ms < wait_ms) return;
+    Status no_memory = model.no_memory;
     enqueue(model);
+    model.no_memory = std::move(no_memory);
     ++model.n_reopened;
   } catch (const std::bad_alloc&) {  // at the next look
   }
@@ -107,6 +110,7 @@ void ModelCatalog::open(Model& model) {
   std::shared_ptr<Runtime> runtime;
   {
     const Lock lock(mutex_);
+    if (outcome.ok()) model.no_memory = Status();
     end_load(model, std::move(outcome));
     if (model.state == State::kReady) runtime = model.runtime;
   }
@@ -128,10 +132,12 @@ Status ModelCatalog::try_open(Model& model) {
   while (outcome.code() == StatusCode::kResourceExhausted) {
     {
       const Lock lock(mutex_);
+      if (spares_others(model)) return model.no_memory;
       if (Model* const oldest = oldest_idle(model)) {
         close(*oldest);
       } else if (names_in_use(model).empty()) {
-        return unsupported(outcome.message());  // no room to wait for
+        model.no_memory = unsupported(outcome.message());  // no room to wait for
+        return model.no_memory;
       } else {
         return outcome;
       }
@@ -215,6 +221,7 @@ Status ModelCatalog::make_room(Model& model) {
     }
     const std::optional<std::vector<std::size_t>> plan = plan_room(wanted, open);
     if (!plan) return why_no_room(model, has_limit ? options_.memory_bytes : free_now);
+    if (!plan->empty() && spares_others(model)) return model.no_memory;
     for (const std::size_t index : *plan) close(*models[index]);
   }
   end_closed();
@@ -264,14 +271,21 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::begin_load(Model& model) {
     Result<std::unique_ptr<Runtime>> made = Runtime::create(options_.runtime, loader_);
     if (!made.ok()) return made.status();
     runtime = std::move(*made);
-    // They wait for the target. A runtime whose target was lost keeps its own, which a client may
-    // have changed.
+  }
+  const RuntimeStatus status = runtime->status();
+  // They wait for the target. A runtime whose target was lost keeps its own, which a client may
+  // have changed; where one was unloaded, its files have gone with it.
+  const bool has_files = std::any_of(status.drafters.begin(), status.drafters.end(),
+                                     [](const DrafterStatus& of) { return !of.files.empty(); });
+  if (status.target.state == ModelState::kAbsent && !has_files) {
     for (const DrafterFile& file : model.entry.files) {
       OUTRIDER_RETURN_IF_ERROR(runtime->attach(file));
     }
   }
-  // A load that failed before has left what it had; what is loaded anew takes its place.
-  const bool has_draft = runtime->status().draft.state != ModelState::kAbsent;
+  // One that is kept or waits is what a client may have changed; one that failed, or went with its
+  // target, is loaded again.
+  const bool has_draft =
+      status.draft.state == ModelState::kLoading || status.draft.state == ModelState::kReady;
   {
     const Lock lock(mutex_);  // what load_target() brings takes the place of this load, or is it
     if (ending_) return cancelled("the server is shutting down");

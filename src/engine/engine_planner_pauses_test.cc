@@ -80,6 +80,29 @@ TEST(Planner, APauseWhileADraftReadsKeepsItFromReadingInNoLaterText) {
   }
 }
 
+// Where nothing was measured at load, the first passes say what passes of their width take.
+TEST(Planner, APauseInTheFirstWidePassDoesNotEndSpeculation) {
+  const auto ms_of_ten = [](double pause_ms, int at) {
+    const PlanMachine machine = plan_machines()[0];
+    const auto seen = std::make_shared<int>(0);
+    const auto paused = [=](std::int32_t width) {
+      return machine.ms(width) + (width > 1 && ++*seen == at ? pause_ms : 0.0);
+    };
+    PlannedWorld world(
+        {.machine = {"paused", paused}, .draft_rows = good_draft(), .measured = false});
+    double ms = 0.0;
+    for (std::uint64_t text = 0; text < 11; ++text) {
+      const double one_ms = world.run(kAutoWidth, 5 + text);
+      if (text > 0) ms += one_ms;
+    }
+    return ms;
+  };
+  const double quiet_ms = ms_of_ten(0.0, 2);
+  for (const int at : {2, 3, 4}) {  // the first is the prompt's
+    EXPECT_LT(ms_of_ten(20000.0, at), 1.1 * quiet_ms) << "pass " << at;
+  }
+}
+
 // What takes long again and again is slow, not held up.
 TEST(Planner, ADraftThatBecomesSlowForGoodIsGivenUp) {
   const PlanMachine machine = plan_machines()[0];

@@ -1,6 +1,9 @@
 // The acceptance rules through the whole engine, on the hand-written model.
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <memory>
+
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
 #include "testing/sanitized.h"
@@ -159,6 +162,93 @@ TEST(EngineRules, TheTargetAsItsOwnDraftIsAcceptedWholeByEveryRule) {
     const Completion got = complete(target, vocabulary, {&draft}, std::move(r));
     EXPECT_EQ(got.speculation.accepted, got.speculation.drafted);
     EXPECT_EQ(got.speculation.rule, row.rule);
+  }
+}
+
+TEST(EngineRules, WhereNobodyGuessesTheTextIsThatOfPlainDecodingWhateverTheRule) {
+  const RowFunction rows = random_rows(kVocab, 6, 2.0f);
+  const std::vector<Token> want = reference(rows, {1, 2}, 1.0f, 7, 30);
+  ScriptedDrafter silent([](DraftRequest&) { return Status(); });
+  const FakeVocabulary vocabulary(kVocab);
+  for (const AcceptanceRuleTraits& row : kAcceptanceRules) {
+    for (const bool asked : {false, true}) {
+      FakeModel target(capabilities(), rows);
+      Request r = request({1, 2}, 1.0f, 7, 30, 5);
+      r.rule = row.rule;
+      std::vector<Drafter*> drafters;
+      if (asked) drafters.push_back(&silent);
+      const Completion got = complete(target, vocabulary, drafters, std::move(r));
+      EXPECT_EQ(got.tokens, want) << row.name << (asked ? ", a drafter that has nothing" : "");
+    }
+  }
+}
+
+TEST(EngineRules, ATextWhoseDrafterWasLostHalfWayIsOnlyAsExactAsItsRule) {
+  const Exactness exact{
+      .kind = Exactness::Kind::kExact, .width = 16, .coverage = "widths 2-16", .reason = ""};
+  const RowFunction rows = random_rows(kVocab, 5, 2.0f);
+  const FakeVocabulary vocabulary(kVocab);
+  for (const AcceptanceRuleTraits& row : kAcceptanceRules) {
+    FakeModel target(capabilities(), rows);
+    FakeModel same(capabilities(), rows);
+    DraftModelDrafter draft(same, kVocab, {});
+    Engine engine(target, vocabulary, {&draft});
+    Request r = request({1, 2}, 1.0f, 3, 40, 5);
+    r.rule = row.rule;
+    const RequestId id = *engine.add(std::move(r));
+    for (int i = 0; i < 3; ++i) engine.step();
+    engine.detach(&draft, "gone");
+    run_all(engine);
+    const Result<Completion> got = engine.take(id);
+    ASSERT_TRUE(got.ok());
+    EXPECT_FALSE(got->speculation.enabled);
+    EXPECT_GT(got->speculation.drafted, 0);
+    EXPECT_EQ(exactness_of(got->speculation, exact).verdict(),
+              keeps_text(row.rule) ? "exact" : "distributional")
+        << row.name;
+  }
+}
+
+// Greedy, and never says what a grammar forbids: odd tokens.
+class EvenTokens : public FakeSampler {
+ public:
+  EvenTokens() : FakeSampler(0.0f) {}
+  Distribution apply(std::span<const float> logits) override {
+    row_.assign(logits.begin(), logits.end());
+    for (std::size_t i = 1; i < row_.size(); i += 2) {
+      row_[i] = -std::numeric_limits<float>::infinity();
+    }
+    return FakeSampler::apply(row_);
+  }
+  std::unique_ptr<Sampler> clone() const override { return std::make_unique<EvenTokens>(*this); }
+
+ private:
+  std::vector<float> row_;
+};
+
+// What the chain forbids, and the target can never say, took the place of right guesses: a branch
+// at each node.
+TEST(EngineRules, AtTemperatureZeroNothingIsDraftedThatTheGrammarForbids) {
+  // An odd token is the likeliest of each row, then an even one, and the others never.
+  const RowFunction rows = [](std::span<const Token> context) {
+    std::vector<float> row(kVocab, -20.0f);
+    const std::size_t next = (static_cast<std::size_t>(context.back()) + context.size()) % 6;
+    row[2 * next] = 4.0f;
+    row[2 * next + 1] = 5.0f;
+    return row;
+  };
+  const FakeVocabulary vocabulary(kVocab);
+  for (const std::int32_t branches : {1, 3}) {
+    FakeModel target(capabilities(), rows);
+    FakeModel same(capabilities(), rows);
+    DraftModelDrafter draft(same, kVocab, {});
+    Request r = request({1, 2}, 0.0f, 3, 40, 5);
+    r.sampler = std::make_unique<EvenTokens>();
+    r.draft.branches = branches;
+    r.draft.split_p = 0.05f;
+    const Completion got = complete(target, vocabulary, {&draft}, std::move(r));
+    EXPECT_GT(got.speculation.drafted, 20);
+    EXPECT_EQ(got.speculation.accepted, got.speculation.drafted) << branches;
   }
 }
 

@@ -78,11 +78,14 @@ void evaluate_one(Step& step) {
   }
 }
 
-// The tokens of a batch without prompts; 0: it has some, or a part was left out.
+// The tokens of a batch without prompts; 0: it has some, a part was left out, or it took two passes
+// (a target that saves its state before a chain reads what is in front of it first).
 std::int32_t width_without_prompts(const Step& step) {
   std::int32_t width = 0;
   for (const Part& part : step.parts) {
     if (part.item < 0 || !part.ready || part.as_prompt) return 0;
+    const bool saves = step.target.capabilities().rollback == Rollback::kSaved;
+    if (saves && !part.prefix.empty() && part.sequence->sent->size() > 1) return 0;
     width += part.n_tokens();
   }
   return width;

@@ -15,7 +15,24 @@ struct Outcome {
   std::vector<std::int64_t> emitted;  // tokens of the texts that it was asked about
   DrafterMask drawn = 0;              // of these some are drawn
   std::int32_t n_sent = 0;            // nodes of all drafters
+  // What the target reads again in the next step, since some were wrong (Rollback::kSaved).
+  double expected_again_ms = 0.0;
+  double again_ms = 0.0;
 };
+
+// Of such a target all trees are chains.
+void note_again(const StepCosts& costs, const TokenTree& chain, const Walk& walk,
+                Outcome& outcome) {
+  if (!costs.reads_again()) return;
+  for (NodeId id = 1; id < chain.size(); ++id) {
+    const TokenTree::Node& node = chain.node(id);
+    const float before = node.parent == kRoot ? 1.0f : chain.node(node.parent).chance;
+    outcome.expected_again_ms +=
+        static_cast<double>(before - node.chance) * costs.again_ms(node.depth);
+  }
+  const std::int32_t kept = static_cast<std::int32_t>(walk.path.size());
+  if (kept < chain.size()) outcome.again_ms += costs.again_ms(kept);
+}
 
 Outcome outcome_of(const Step& step) {
   const std::size_t n = step.drafters.size();
@@ -40,6 +57,7 @@ Outcome outcome_of(const Step& step) {
     for (const NodeId id : part.walk->path) {
       if (id != kRoot) count(id, outcome.right);
     }
+    note_again(*step.costs, tree, *part.walk, outcome);
     for (std::size_t d = 0; d < n; ++d) {
       if (((part.sequence->asked >> d) & 1) == 0) continue;
       outcome.emitted[d] += static_cast<std::int64_t>(part.walk->emitted.size());
@@ -57,8 +75,8 @@ constexpr double kMostOff = 2.0;
 
 // What the pass took; which guesses were right; then the gain of each drafter that was asked
 // (plan/drafter_account.h), expected and measured: the time of plain decoding for the tokens that
-// its guesses gave, less the time that they added to the target's pass, less the time that drafting
-// took.
+// its guesses gave, less the time that they added to the target's pass and, where they were wrong,
+// to the next one, less the time that drafting took.
 void learn(Step& step) {
   if (step.timed_width > 0) step.planner.note_target(step.timed_width, step.evaluate_ms);
   for (const Part& part : step.parts) {
@@ -83,8 +101,10 @@ void learn(Step& step) {
         outcome.n_sent > 0 ? static_cast<double>(outcome.sent[d]) / outcome.n_sent : 0.0;
     const double drafting_ms = step.drafter_ms[d];
     step.planner.account(d).note_gain(
-        {.expected_ms = outcome.expected[d] * worth_ms - expected_added_ms - drafting_ms,
-         .measured_ms = outcome.right[d] * worth_ms - share * added_ms - drafting_ms,
+        {.expected_ms = outcome.expected[d] * worth_ms - expected_added_ms -
+                        share * outcome.expected_again_ms - drafting_ms,
+         .measured_ms =
+             outcome.right[d] * worth_ms - share * (added_ms + outcome.again_ms) - drafting_ms,
          .tokens = outcome.emitted[d],
          .n_ready = step.n_ready,
          .drawn = ((outcome.drawn >> d) & 1) != 0,

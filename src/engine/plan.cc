@@ -30,14 +30,54 @@ void set_chances(Step& step, Sequence& s, bool pruned) {
   s.sent->set_chances(s.chances.values());
 }
 
+// The children of a node: drawn ones in the order of their draw, others as they were proposed.
+std::vector<NodeId> children_by_place(const TokenTree& tree, NodeId node, const Draws& draws) {
+  std::vector<NodeId> children;
+  const Draw* draw = draws.find(tree.node(node).draw);
+  if (draw != nullptr) {
+    for (const Token token : draw->tokens) {
+      const NodeId child = tree.child(node, token);
+      if (child != kNoNode) children.push_back(child);
+    }
+    return children;
+  }
+  for (NodeId id = node + 1; id < tree.size(); ++id) {
+    if (tree.node(id).parent == node) children.push_back(id);
+  }
+  return children;
+}
+
+// The same tree, numbered depth by depth. Of equally likely nodes the earlier one is sent
+// (plan/width_plan.h), and a drawn token that another drafter had proposed before it was drawn
+// would be earlier than one that nobody had: its number must tell its place only.
+TokenTree by_places(const TokenTree& tree, const Draws& draws) {
+  TokenTree result(tree.token(kRoot));
+  std::vector<NodeId> old_ids = {kRoot};  // [result.size()]
+  for (NodeId to = kRoot; to < result.size(); ++to) {
+    const NodeId from = old_ids[static_cast<std::size_t>(to)];
+    result.set_draw(to, tree.node(from).draw);
+    for (const NodeId child : children_by_place(tree, from, draws)) {
+      const TokenTree::Node& n = tree.node(child);
+      // Whose it was first, then who else proposed it.
+      result.add(to, n.token, n.chance, DrafterMask{1} << n.first_by);
+      result.add(to, n.token, n.chance, n.proposed_by);
+      old_ids.push_back(child);
+    }
+  }
+  return result;
+}
+
 // Whether a drawn token is sent must not depend on what it is (dist/draws.h). Another drafter may
 // have proposed the same token and raised its estimate, or a sibling that would take its place: so
-// beside drawn children no others stay, and drawn ones have the estimates they were drawn with.
+// beside drawn children no others stay, and drawn ones have the estimates they were drawn with. Nor
+// may the order decide in which drafters proposed it.
 void keep_draws_apart(TokenTree& tree, const Draws& draws) {
   std::vector<bool> keep(static_cast<std::size_t>(tree.size()), true);
+  bool any = false;
   for (NodeId id = 1; id < tree.size(); ++id) {
     const Draw* draw = draws.find(tree.node(tree.node(id).parent).draw);
     if (draw == nullptr) continue;
+    any = true;
     const std::vector<Token>::const_iterator drawn =
         std::find(draw->tokens.begin(), draw->tokens.end(), tree.token(id));
     if (drawn == draw->tokens.end()) {
@@ -46,7 +86,9 @@ void keep_draws_apart(TokenTree& tree, const Draws& draws) {
       tree.set_chance(id, draw->chances[static_cast<std::size_t>(drawn - draw->tokens.begin())]);
     }
   }
+  if (!any) return;
   tree.prune(keep);
+  tree = by_places(tree, draws);
 }
 
 // Where the target takes chains only, the likeliest child of each node stays; of drawn ones, the

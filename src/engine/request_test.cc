@@ -20,6 +20,9 @@ TEST(ExactnessOf, ATextIsNoMoreExactThanTheRuleThatMadeIt) {
                                " keeps the distribution, not the text of plain decoding");
     // Where nobody guesses, the rule is not used.
     EXPECT_EQ(exactness_of({.enabled = false, .rule = rule}, target).verdict(), "exact");
+    // Where the drafters were lost half-way, it was.
+    EXPECT_EQ(exactness_of({.enabled = false, .rule = rule, .drafted = 5}, target).verdict(),
+              "distributional");
   }
 }
 

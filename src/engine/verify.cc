@@ -123,6 +123,10 @@ class StepDistributions : public TargetDistributions {
 Result<Walk> walk_tree(const Sequence& s, TargetDistributions& target) {
   const Pos root_position = static_cast<Pos>(s.text.size()) - 1;
   const Request& r = s.request;
+  // Without guesses a rule has nothing to judge: the token is then plain decoding's, so that a text
+  // for which nobody guesses is that text, whatever the rule. The distribution stays, since whether
+  // something is sent does not depend on the noise of the target's tokens where a rule draws.
+  if (s.sent->drafted() == 0) return verify_coupled(*s.sent, root_position, s.noise_seed, target);
   SeededChance chance(s.noise_seed, root_position);
   switch (r.rule) {
     case AcceptanceRule::kCoupled:

@@ -86,7 +86,10 @@ constexpr std::string_view kSchemas = R"JSON({
 "Model": {"type": "object", "required": ["id", "object", "created", "owned_by", "status"],
   "properties": {
     "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
-    "status": {"type": "object", "required": ["state", "progress", "error"]}}},
+    "status": {"type": "object", "required": ["value", "state", "progress", "error"],
+      "properties": {"value": {"enum": ["loaded", "loading", "unloaded"]},
+        "state": {"enum": ["absent", "loading", "ready", "failed"]},
+        "failed": {"const": true}}}}},
 "ModelList": {"type": "object", "required": ["object", "data"], "properties": {
   "object": {"const": "list"},
   "data": {"type": "array", "items": {"$ref": "#/components/schemas/Model"}}}},

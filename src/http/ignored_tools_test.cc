@@ -141,17 +141,24 @@ TEST_F(IgnoredToolsTest, WishesOfTheAnswerThatNothingComesOfAreSaidInAHeader) {
     const char* fields;
     const char* ignored;
   };
-  const Case cases[] = {{kResponses, R"({"text":{"verbosity":"low"},"max_tool_calls":3,"include":[
+  const Case cases[] = {
+      {kResponses, R"({"text":{"verbosity":"low"},"max_tool_calls":3,"include":[
                        "reasoning.encrypted_content","message.output_text.logprobs"]})",
-                         "include=reasoning.encrypted_content, text.verbosity"},
-                        {kMessages, R"({"thinking":{"type":"enabled","budget_tokens":1024}})",
-                         "thinking.budget_tokens"},
-                        {kChat, R"({"verbosity":"high"})", "verbosity"},
-                        {kResponses, R"({"truncation":"auto"})", "truncation"},
-                        {kResponses, R"({"truncation":"disabled"})", ""},
-                        {kResponses, R"({"text":{"format":{"type":"text"}}})", ""},
-                        {kMessages, R"({"thinking":{"type":"adaptive"}})", ""},
-                        {kChat, R"({"verbosity":null})", ""}};
+       "include=reasoning.encrypted_content, text.verbosity"},
+      {kMessages, R"({"thinking":{"type":"enabled","budget_tokens":1024}})",
+       "thinking.budget_tokens"},
+      {kChat, R"({"verbosity":"high"})", "verbosity"},
+      {kMessages, R"({"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}})",
+       "context_management"},
+      {kMessages, R"({"context_management":null})", ""},
+      {kResponses, R"({"context_management":[{"type":"compaction"}]})", "context_management"},
+      {kResponses, R"({"reasoning":{"summary":"concise"}})", "reasoning.summary=concise"},
+      {kResponses, R"({"reasoning":{"summary":"auto"}})", ""},
+      {kResponses, R"({"truncation":"auto"})", "truncation"},
+      {kResponses, R"({"truncation":"disabled"})", ""},
+      {kResponses, R"({"text":{"format":{"type":"text"}}})", ""},
+      {kMessages, R"({"thinking":{"type":"adaptive"}})", ""},
+      {kChat, R"({"verbosity":null})", ""}};
   for (const Case& one : cases) {
     Json asked = body(one.path, one.fields);
     for (const bool stream : {false, true}) {

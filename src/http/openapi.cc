@@ -151,7 +151,8 @@ std::vector<Parameter> wishes() {
           {"max_completion_tokens", "integer", "as max_tokens"},
           {"samplers", "string | array", "llama.cpp's samplers by name: the others are off"},
           {"token_sources", "boolean", "list the tokens, and who guessed them"},
-          {"return_progress", "boolean", "send events that say how much of the prompt is read"}};
+          {"return_progress", "boolean", "send events that say how much of the prompt is read"},
+          {"timings_per_token", "boolean", "tell the timings so far in each event"}};
 }
 
 // A request's fields but `without`, and OpenAI's.
@@ -200,7 +201,7 @@ std::vector<Parameter> responses_parameters() {
       {"tool_choice", "string | object", "auto, none, required, or which tools"},
       {"parallel_tool_calls", "boolean", "one answer may have several calls"},
       {"text", "object", "{\"format\": {\"type\": text, json_object or json_schema, \"schema\"}}"},
-      {"reasoning", "object", "{\"effort\": none to max}"},
+      {"reasoning", "object", "{\"effort\": none to max, \"summary\": auto, concise or detailed}"},
       {"max_output_tokens", "integer", "as max_tokens"},
       {"temperature", "number", "as temp"},
       {"stream", "boolean", "send the answer while it is made, as server-sent events"},

@@ -96,7 +96,12 @@ Result<std::string> read_all(const std::string& path, const Watcher& watcher) {
     const ssize_t n = read(descriptor, block.data(), block.size());
     if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
     if (n == 0) break;
-    if (n < 0 && errno != EINTR) {
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      // Another process that shares the terminal or pipe has set O_NONBLOCK for all of them. Who
+      // may be interrupted waits above.
+      pollfd more{.fd = descriptor, .events = POLLIN, .revents = 0};
+      if (watcher.interrupt == nullptr) poll(&more, 1, -1);
+    } else if (n < 0 && errno != EINTR) {
       error = errno;
       break;
     }
@@ -117,6 +122,7 @@ Status write_file(const std::string& path, std::string_view contents) {
 }
 
 Status check_write_file(const std::string& path) {
+  if (path.empty()) return invalid_argument("cannot write '': give a file's name");
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return write_error(path, EISDIR);
   const bool is_there = std::filesystem::exists(path, ignored);

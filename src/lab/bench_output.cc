@@ -1,9 +1,11 @@
 // What `outrider bench` prints: the object and the table (lab/bench_result.h).
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "api/completion_json.h"
 #include "base/numbers.h"
+#include "base/utf8.h"
 #include "lab/bench_result.h"
 #include "lab/calibration.h"
 #include "run/stats_table.h"
@@ -91,21 +93,26 @@ std::string padded(const std::string& text, std::size_t width, bool to_right) {
   return to_right ? space + text : text + space;
 }
 
+std::string identical_text(const BenchGroup& g) {
+  if (g.pairs == 0) return "-";
+  if (g.identical == g.pairs) return "yes";
+  return std::to_string(g.identical) + " of " + std::to_string(g.pairs);
+}
+
 std::string group_row(const BenchGroup& g) {
   const double steps = static_cast<double>(g.steps);
   std::string name = g.name;
-  if (name.size() > 22) name = name.substr(0, 19) + "...";
+  if (name.size() > 22) {
+    name.resize(complete_utf8_prefix(std::string_view(name).substr(0, 19)));
+    name += "...";
+  }
   return padded(name, 24, false) + padded(g.plain_tps ? fixed(*g.plain_tps, 1) : "-", 9, true) +
          padded(g.speculative_tps ? fixed(*g.speculative_tps, 1) : "-", 12, true) +
          padded(speedup_text(g), 22, true) +
          padded(g.steps > 0 ? fixed(static_cast<double>(g.emitted) / steps, 2) : "-", 10, true) +
          padded(percent(static_cast<double>(g.accepted), static_cast<double>(g.drafted)), 10,
                 true) +
-         padded(g.identical == g.pairs
-                    ? "yes"
-                    : std::to_string(g.identical) + " of " + std::to_string(g.pairs),
-                12, true) +
-         "\n";
+         padded(identical_text(g), 12, true) + "\n";
 }
 
 std::string sureness_line(const BenchResult& r) {

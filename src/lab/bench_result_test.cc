@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "lab/bench_prompts.h"
 #include "lab/bench_report.h"
 
@@ -181,6 +182,22 @@ TEST(BenchTable, KeepsToItsColumns) {
   std::size_t start = begin;
   for (std::size_t end; (end = table.find('\n', start)) != std::string::npos; start = end + 1) {
     EXPECT_LE(end - start, 100U) << table.substr(start, end - start);
+  }
+}
+
+TEST(BenchTable, SaysNothingOfTextsWhereNoneWereCompared) {
+  const std::string table = bench_table(sum_up(setting(), {}, true));
+  EXPECT_EQ(table.find(" yes\n"), std::string::npos) << table;
+  EXPECT_NE(bench_table(sum_up(setting(), all_pairs(), false)).find(" yes\n"), std::string::npos);
+}
+
+TEST(BenchTable, ALongNameIsCutBetweenCharacters) {
+  BenchSetting long_names = setting();
+  long_names.categories[0] = "cat\u00E9gories tr\u00E8s tr\u00E8s tr\u00E8s longues";
+  for (int i = 0; i < 6; ++i) {  // the cut goes through each byte of one of them
+    const std::string table = bench_table(sum_up(long_names, all_pairs(), false));
+    EXPECT_FALSE(first_invalid_utf8(table)) << table;
+    long_names.categories[0].insert(0, "x");
   }
 }
 

@@ -45,6 +45,14 @@ BenchSetting setting_of(const Harness& harness, const BenchPlan& plan) {
   return setting;
 }
 
+// What a guess of the drafter took in the run, without the steps that read prompts. What these took
+// is known of all drafters together: it is divided as all of their time is.
+double guess_ms(const SpeculationStats& stats, const DrafterStats& own) {
+  const double all_ms = stats.draft_ms + stats.draft_prompt_ms;
+  const double share = all_ms > 0.0 ? stats.draft_ms / all_ms : 0.0;
+  return own.draft_ms * share / static_cast<double>(std::max<std::int64_t>(1, own.drafted));
+}
+
 // Those that the run had, with what their guesses take.
 std::vector<OracleDrafter> drafters_of(const Engine& engine, const SpeculationStats& stats) {
   std::vector<OracleDrafter> chosen;
@@ -59,9 +67,11 @@ std::vector<OracleDrafter> drafters_of(const Engine& engine, const SpeculationSt
     OracleDrafter with{.drafter = drafter,
                        .first_ms = planner.pass_ms(i, /*first=*/true, /*sharing=*/1),
                        .further_ms = planner.pass_ms(i, /*first=*/false, /*sharing=*/1)};
-    // The planner has kept no times where widths are fixed: then what a guess took in the run.
-    const double drafted = static_cast<double>(std::max<std::int64_t>(1, own->drafted));
-    if (!(with.first_ms > 0.0)) with.first_ms = own->draft_ms / drafted;
+    // The planner has seen no passes where widths are fixed; what it expects of them is by the
+    // sizes of files.
+    if (planner.experience(i).first_passes.empty()) {
+      with.first_ms = with.further_ms = guess_ms(stats, *own);
+    }
     if (!(with.further_ms > 0.0)) with.further_ms = with.first_ms;
     chosen.push_back(with);
   }

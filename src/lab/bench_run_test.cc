@@ -9,10 +9,55 @@
 #include <mutex>
 #include <tuple>
 
+#include "base/on_exit.h"
 #include "testing/drafter_fixture.h"
+#include "testing/slow_model.h"
 
 namespace outrider::lab {
 namespace {
+
+// Its size is known.
+class SizedTarget : public testing::FakeTarget {
+ public:
+  SizedTarget(const testing::FakeFile& file, const ModelOptions& options,
+              std::atomic<std::int64_t>& n_begun)
+      : FakeTarget(file, options, n_begun), info_(FakeTarget::info()) {
+    info_.size_bytes = 100;
+  }
+  const ModelInfo& info() const override { return info_; }
+
+ private:
+  ModelInfo info_;
+};
+
+// A draft nearly as large as the target whose passes take a hundredth of the target's, but for the
+// first, which reads a prompt.
+class SizedLoader : public testing::FakeLoader {
+ public:
+  explicit SizedLoader(testing::PassClock& clock) {
+    target_.on_evaluated = [&clock] { clock.spend(100); };
+    add("draft", {.seed = 1, .on_evaluated = [this, &clock] {
+                    clock.spend(first_.exchange(false) ? 20000 : 1);
+                  }});
+  }
+  Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
+                                              const LoadHooks& /*hooks*/) override {
+    return std::unique_ptr<Target>(std::make_unique<SizedTarget>(target_, options, n_begun_));
+  }
+  Result<std::unique_ptr<Draft>> load_draft(const ModelOptions& options,
+                                            std::shared_ptr<const Target> target,
+                                            const LoadHooks& hooks) override {
+    Result<std::unique_ptr<Draft>> draft =
+        FakeLoader::load_draft(options, std::move(target), hooks);
+    if (draft.ok()) (*draft)->info.size_bytes = 90;
+    return draft;
+  }
+
+ private:
+  testing::FakeFile target_;
+  std::atomic<std::int64_t> n_begun_{0};
+  std::atomic<bool> first_{true};
+};
 
 class BenchRunTest : public testing::DrafterTest {
  protected:
@@ -106,6 +151,33 @@ TEST_F(BenchRunTest, AnOracleIsAskedForTheFirstRepetition) {
   plan_.repeat = 2;
   plan_.oracle = true;
   plan_.request.max_tokens = 40;
+  const BenchRun run = run_bench(harness(), plan_);
+  ASSERT_TRUE(run.failure.ok()) << run.failure.message();
+  EXPECT_GT(run.result.overall.oracle.taken_ms, 0.0);
+  EXPECT_LE(run.result.overall.oracle.oracle_ms, run.result.overall.oracle.taken_ms);
+}
+
+// Foresight is no slower than the run. By the sizes of the files no guess would have paid.
+TEST_F(BenchRunTest, AtAFixedWidthAnOraclesGuessesTakeWhatTheyTookInTheRun) {
+  testing::PassClock clock;
+  SizedLoader loader(clock);
+  const OnExit end([this] {  // before what they use
+    target_.reset();
+    runtime_.reset();
+  });
+  Result<std::unique_ptr<Runtime>> made =
+      Runtime::create({.slots = 1, .reuse_prefix = false, .now_ms = clock.now()}, loader);
+  ASSERT_TRUE(made.ok());
+  runtime_ = *std::move(made);
+  ASSERT_TRUE(runtime_->load(ModelRole::kTarget, testing::model("target")).ok());
+  ASSERT_TRUE(runtime_->load(ModelRole::kDraft, testing::model("draft")).ok());
+  ASSERT_TRUE(runtime_->wait_loaded(-1));
+  target_ = runtime_->target();
+  plan_.prompts.resize(1);
+  plan_.request = asking("draft-model", {}, /*seed=*/7, /*n=*/40);
+  plan_.repeat = 1;
+  plan_.warm_up = 0;
+  plan_.oracle = true;
   const BenchRun run = run_bench(harness(), plan_);
   ASSERT_TRUE(run.failure.ok()) << run.failure.message();
   EXPECT_GT(run.result.overall.oracle.taken_ms, 0.0);

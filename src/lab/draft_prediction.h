@@ -3,7 +3,9 @@
 //
 // Of all lengths of a chain the one with the most tokens a millisecond. The planner, which decides
 // in each step by how sure the draft is, does a little better; what it loses while it learns is not
-// in it either. Tested by draft_prediction_test.cc.
+// in it either. A target that reads again what was right of a wrong chain (StepCosts) sends no
+// guesses in the step that does; that step counts, too, with the chance that there is one. Tested
+// by draft_prediction_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,6 @@ struct DraftPrediction {
 // `chances`: of each guess of a chain, given that those before it are right. REQUIRES: the curve
 // is not empty
 DraftPrediction predict_draft(const CostCurve& target, std::span<const double> chances,
-                              double first_ms, double further_ms);
+                              double first_ms, double further_ms, bool reads_again = false);
 
 }  // namespace outrider::lab

@@ -29,6 +29,17 @@ TEST(DraftPrediction, TheExampleByHand) {
   EXPECT_TRUE(two.pays());
 }
 
+TEST(DraftPrediction, WhatIsReadAgainBehindAWrongGuessCounts) {
+  // With 0.2 the root is read again, with 0.16 the root and a guess: 2 + 3.2 ms. With 0.36 a plain
+  // step follows.
+  const std::vector<double> chances = {0.8, 0.8};
+  const DraftPrediction two =
+      predict_draft(machine(100.0, 0.1), chances, 10.0, 10.0, /*reads_again=*/true);
+  EXPECT_EQ(two.guesses, 2);
+  EXPECT_NEAR(two.ms, 145.2, 1e-4);
+  EXPECT_NEAR(two.speedup, (2.44 + 0.36) / (145.2 + 0.36 * 100.0) * 100.0, 1e-4);
+}
+
 TEST(DraftPrediction, WhereEachTokenCostsAStepNothingPays) {
   const std::vector<double> sure(8, 1.0);
   const DraftPrediction best = predict_draft(machine(100.0, 1.0), sure, 1.0, 1.0);

@@ -97,6 +97,7 @@ class MakeDraft {
  private:
   Status prepare();
   Status check_room() const;
+  Status check_costs() const;
   Result<DraftCandidate> try_one(const DraftMake& make);
   Result<gguf::DraftRecipe> recipe_of(const DraftMake& make) const;
   Status write(const DraftMake& make, const std::string& path, const std::string& title) const;
@@ -131,11 +132,25 @@ Status MakeDraft::check_room() const {
                             "; choose another folder with -o");
 }
 
+// A curve of one width would be made up for the others: in proportion, so that no draft pays.
+Status MakeDraft::check_costs() const {
+  bool measured = false;
+  OUTRIDER_RETURN_IF_ERROR(harness_.runtime.with_idle_target([&](LanguageModel&, const Engine& e) {
+    measured = e.planner().target_cost().widths_noted() > 1;
+  }));
+  if (measured) return Status();
+  const std::string& reason = harness_.target.capabilities().rollback_reason;
+  return unsupported("no draft can be chosen for '" + base_name(plan_.target.path) +
+                     "': what its passes of several tokens take could not be measured" +
+                     (reason.empty() ? "" : ": " + reason));
+}
+
 Status MakeDraft::prepare() {
   Result<gguf::DraftSource> source = gguf::read_draft_source(plan_.source);
   if (!source.ok()) return source.status();
   source_ = *std::move(source);
   OUTRIDER_RETURN_IF_ERROR(check_room());
+  OUTRIDER_RETURN_IF_ERROR(check_costs());
   Result<DraftSample> sample = write_sample(harness_, plan_.sample);
   if (!sample.ok()) return sample.status();
   sample_ = *std::move(sample);
@@ -248,7 +263,7 @@ Status MakeDraft::walk(DraftCandidate& candidate) {
   const auto work = [&](LanguageModel& target, const Engine& engine) {
     Drafter* const draft = engine.drafters().front();  // the draft model's place
     const CostCurve& costs = engine.planner().target_cost();
-    if (draft == nullptr || costs.empty()) {
+    if (draft == nullptr || costs.widths_noted() < 2) {
       status = internal_error("the draft model is not attached, or no steps were measured");
       return;
     }
@@ -265,7 +280,8 @@ Status MakeDraft::walk(DraftCandidate& candidate) {
     candidate.further_ms = further.empty() ? candidate.first_ms : summarise(further).ms / slower;
     candidate.processor_ms = walk.processor_ms / static_cast<double>(walk.passes);
     candidate.prediction =
-        predict_draft(costs, walk.chances(), candidate.first_ms, candidate.further_ms);
+        predict_draft(costs, walk.chances(), candidate.first_ms, candidate.further_ms,
+                      target.capabilities().rollback == Rollback::kSaved);
   };
   OUTRIDER_RETURN_IF_ERROR(harness_.runtime.with_idle_target(work));
   return status;

@@ -53,7 +53,8 @@ struct MakeDraftResult {
 };
 
 // Errors: read_draft_source()'s, write_sample()'s, the runtime's; kInvalidArgument for what is to
-// be tried and cannot be; kResourceExhausted where the disk has no room; kCancelled. On failure
+// be tried and cannot be; kUnsupported where what passes of the target take was not measured;
+// kResourceExhausted where the disk has no room; kCancelled. On failure
 // nothing is left behind, and a file at `output` is as it was. REQUIRES: the runtime has no draft
 // model and does not keep prefixes
 Result<MakeDraftResult> make_draft(const Harness& harness, const MakeDraftPlan& plan);

@@ -22,10 +22,12 @@ using testing::PassClock;
 using testing::SlowModel;
 using testing::TinyModelOptions;
 
-// Opens the target as a slow one. Steps are said to take the same whatever their width.
+// Opens the target as a slow one. Steps are said to take the same whatever their width, or nothing
+// is said of them.
 class SlowLoader : public ModelLoader {
  public:
-  SlowLoader(std::int32_t pass_ms, PassClock& clock) : pass_ms_(pass_ms), clock_(clock) {}
+  SlowLoader(std::int32_t pass_ms, PassClock& clock, bool measured)
+      : pass_ms_(pass_ms), clock_(clock), measured_(measured) {}
 
   Result<std::unique_ptr<Target>> load_target(const ModelOptions& options,
                                               const LoadHooks& hooks) override {
@@ -38,6 +40,7 @@ class SlowLoader : public ModelLoader {
     ModelInfo info = opened->file->facts();
     std::vector<CostPoint> costs;
     for (const std::int32_t width : {1, 2, 4, 8, 16}) {
+      if (!measured_) break;
       costs.push_back({.width = width, .ms = static_cast<double>(pass_ms_) + 0.01 * width});
     }
     return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(LoadedTarget::Parts{
@@ -57,6 +60,7 @@ class SlowLoader : public ModelLoader {
  private:
   std::int32_t pass_ms_;
   PassClock& clock_;
+  bool measured_;
   LlamaLoader inner_;
 };
 
@@ -73,10 +77,10 @@ ModelOptions model(const std::string& path) {
 class MakeDraftTest : public ::testing::Test {
  protected:
   // The target, and a runtime with it.
-  void open(const TinyModelOptions& options, std::int32_t pass_ms = 10) {
+  void open(const TinyModelOptions& options, std::int32_t pass_ms = 10, bool measured = true) {
     ASSERT_TRUE(testing::write_tiny_gguf(target_path(), options).ok());
     runtime_.reset();
-    loader_ = std::make_unique<SlowLoader>(pass_ms, clock_);
+    loader_ = std::make_unique<SlowLoader>(pass_ms, clock_, measured);
     Result<std::unique_ptr<Runtime>> made =
         Runtime::create({.slots = 1, .reuse_prefix = false, .now_ms = clock_.now()}, *loader_);
     ASSERT_TRUE(made.ok());
@@ -205,6 +209,17 @@ TEST_F(MakeDraftTest, WhereNonePaysNothingIsWrittenAndASentenceSaysSo) {
       << result.verdict;
   EXPECT_TRUE(make_draft_json(result)["output"].is_null());
   EXPECT_EQ(dir_.n_entries(), 2) << "the target and the source";
+}
+
+// A copy of the target is always right; by a made-up curve it would not pay.
+TEST_F(MakeDraftTest, WhereNoPassesWereMeasuredNoDraftIsJudged) {
+  open(tiny(), /*pass_ms=*/10, /*measured=*/false);
+  const Status status = refused();
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_NE(status.message().find("what its passes of several tokens take could not be measured"),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(dir_.n_entries(), 1) << "the target";
 }
 
 TEST_F(MakeDraftTest, ARecurrentModelKeepsItsLayersAndANoteSaysWhy) {

@@ -4,8 +4,11 @@
 
 #include <string>
 
+#include "llama/exactness/exactness_rule.h"
+#include "llama/model/memory.h"
 #include "llama/open_target.h"
 #include "testing/llama_open_target.h"
+#include "testing/tiny_gguf_latent.h"
 
 namespace outrider::llama {
 namespace {
@@ -77,6 +80,38 @@ TEST_F(OpenTargetTest, AVerdictIsWhatTheModelDoes) {
     EXPECT_EQ(opened.settings.max_width, 8) << "auto reports and does not limit";
   }
   if (inexact == 0) GTEST_SKIP() << "this machine computes all of them exactly";
+}
+
+// Its values are a part of its keys, for which llama.cpp takes no two types.
+TEST_F(OpenTargetTest, AModelWithLatentAttentionOpensByDefaultAndDoesWhatItsVerdictSays) {
+  const std::string path = dir_.file("latent.gguf");
+  const Status written = testing::write_tiny_latent(path, {});
+  ASSERT_TRUE(written.ok()) << written.message();
+  for (const KernelChoice kernels : {KernelChoice::kAuto, KernelChoice::kStock}) {
+    ModelOptions with = options(path);
+    with.kernels = kernels;
+    const Result<RuleFacts> facts = read_rule_facts(with);
+    ASSERT_TRUE(facts.ok()) << facts.status().message();
+    EXPECT_TRUE(facts->one_cache_type);
+    const Result<MemoryEstimate> memory =
+        estimate_memory(with, settings_rule(*facts, with).context);
+    EXPECT_TRUE(memory.ok()) << memory.status().message();
+
+    OpenedTarget opened = open(with, target());
+    ASSERT_NE(opened.model, nullptr);
+    EXPECT_EQ(opened.settings.type_k, opened.settings.type_v);
+    const Exactness& exactness = opened.exactness;
+    const std::int32_t exact_to = exactness.kind == Exactness::Kind::kExact ? 8 : exactness.width;
+    EXPECT_EQ(first_inexact(*opened.model, 8), exact_to + 1) << exactness.reason;
+  }
+  for (const bool for_k : {true, false}) {
+    ModelOptions with = options(path);
+    (for_k ? with.cache_type_k : with.cache_type_v) = "bf16";
+    const OpenedTarget opened = open(with, target(/*widest=*/1));
+    ASSERT_NE(opened.model, nullptr);
+    EXPECT_EQ(opened.settings.type_k, "bf16");
+    EXPECT_EQ(opened.settings.type_v, "bf16");
+  }
 }
 
 // What depends on their number would change where others want the cores. Two sequences of a model

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/random.h"
@@ -11,6 +12,15 @@ namespace outrider {
 namespace {
 
 constexpr SeqId kSeq = 0;
+
+// What stays of a chain: nothing. A state that cannot drop a token keeps the root, behind which
+// snapshots go back; one that is saved before longer chains goes back by that and keeps single
+// roots alone. So there the text grows by a token a pass at most.
+constexpr std::array<NodeId, 1> kRootOnly{kRoot};
+
+std::span<const NodeId> kept_of(const Capabilities& caps) {
+  return std::span(kRootOnly).first(caps.rollback == Rollback::kAny ? 0 : 1);
+}
 
 Token some_token(const LanguageModel& model, std::uint64_t i) {
   return static_cast<Token>(mix64(i) % static_cast<std::uint64_t>(model.capabilities().n_vocab));
@@ -56,7 +66,7 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
       const Stopwatch watch(clock);
       OUTRIDER_RETURN_IF_ERROR(pass(model, widths[i]));
       if (round > 0) times[i].push_back(watch.elapsed_ms());
-      OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, {}));
+      OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, kept_of(model.capabilities())));
     }
     if (options.on_round) options.on_round(round);
     const double spent = all.elapsed_ms();
@@ -90,14 +100,15 @@ double quantile(std::vector<double> values, double share) {
 Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
                                                       const MeasureOptions& options) {
   const Capabilities& caps = model.capabilities();
+  const std::int64_t passes = (options.rounds + 1) * std::ssize(options.widths);
+  const std::int64_t depth = options.depth + passes * std::ssize(kept_of(caps));
   std::vector<std::int32_t> widths;
   for (const std::int32_t width : options.widths) {
-    const bool fits =
-        width >= 1 && width <= caps.widest_pass() && width + options.depth <= caps.n_ctx;
+    const bool fits = width >= 1 && width <= caps.widest_pass() && width + depth <= caps.n_ctx;
     if (fits) widths.push_back(width);
   }
   std::vector<CostSamples> samples;
-  if (widths.size() < 2 || caps.rollback != Rollback::kAny) return samples;
+  if (widths.size() < 2 || caps.rollback == Rollback::kNone) return samples;
   std::vector<std::vector<double>> times(widths.size());
   Status status;
   {

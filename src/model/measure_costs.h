@@ -2,7 +2,8 @@
 //
 // Idea. A text of some depth, and behind it chains of each width in turn, round after round, each
 // taken back again; the median over the rounds. Interleaved, so that a machine that becomes slower
-// meanwhile does so for all widths alike. A round before them only warms up.
+// meanwhile does so for all widths alike. A round before them only warms up. Of a state that cannot
+// drop tokens the chains' roots may stay.
 //
 // Cost: about 12 single tokens a round for the usual widths on a CPU; rounds until the budget is
 // spent, at least 1 and at most `rounds`. Tested by measure_costs_test.cc on made-up clocks.

@@ -107,6 +107,26 @@ TEST_F(MeasureCosts, MeasuresWhatTheModelTakes) {
   EXPECT_TRUE(measure_costs(stuck, options())->empty());
 }
 
+// Recurrent layers: the text grows by the roots that stay, as far as the context goes.
+TEST_F(MeasureCosts, AModelThatCannotDropTokensIsMeasuredAndLeftEmpty) {
+  for (const Rollback rollback : {Rollback::kSnapshot, Rollback::kSaved}) {
+    Capabilities caps = capabilities();
+    caps.rollback = rollback;
+    caps.max_leaves = 1;
+    FakeModel model(caps, testing::random_rows(8, 1, 1.0f));
+    run_on(model, [](std::int32_t width) { return 2.0 + width; });
+    const Result<std::vector<CostPoint>> points = measure_costs(model, options());
+    ASSERT_TRUE(points.ok()) << points.status().message();
+    ASSERT_EQ(points->size(), 6U);
+    for (const CostPoint& point : *points) EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9);
+    EXPECT_EQ(model.length(0), 0);
+    EXPECT_FALSE(model.waits(0));
+    caps.n_ctx = 100;  // is full before the last round
+    FakeModel small(caps, testing::random_rows(8, 1, 1.0f));
+    EXPECT_TRUE(measure_costs(small, options())->empty());
+  }
+}
+
 TEST_F(MeasureCosts, EndsEmptyWhenItFailsOrIsCancelled) {
   FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
   model.fail_evaluate({Status(), Status(), Status(), Status(), internal_error("on purpose")});

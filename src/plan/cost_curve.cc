@@ -37,17 +37,8 @@ void CostCurve::note(std::int32_t width, double ms) {
   Entry& entry = entries_[static_cast<std::size_t>(width)];
   const double time = std::log(ms);
   if (n_noted_ == 0) level_ = time;
-  if (entry.n == 0) {
-    // One pass may have been held up: what its neighbours say bounds what it says.
-    const double expected = n_widths_ > 1 ? std::log(this->ms(width)) : time;
-    const double clip = width > largest_ ? kBeyondClip : kFirstClip;
-    entry = {.shape = std::clamp(time, expected - clip, expected + clip) - level_, .n = 1};
-    largest_ = std::max(largest_, width);
-    smallest_ = smallest_ == 0 ? width : std::min(smallest_, width);
-    ++n_noted_;
-    ++n_widths_;
-    return;
-  }
+  if (entry.n == 0) return note_first(width, time);
+  const bool begins_to_compare = entry.n == 1 && width > smallest_ && !compares_widths();
   ++n_noted_;
   ++entry.n;
   double off = time - level_ - entry.shape;
@@ -55,6 +46,11 @@ void CostCurve::note(std::int32_t width, double ms) {
     // The very first one may have been held up, and a pass is never too quick.
     level_ += off;
     off = 0.0;
+  }
+  if (begins_to_compare) {
+    entry.shape += std::min(off, 0.0);
+    off = 0.0;
+    forget_seen_once();
   }
   level_ += kLevelRate * std::clamp(off, -kClip, kClip);
   // The first passes of a width are averaged, against the level: it may be the only one from now
@@ -68,6 +64,43 @@ void CostCurve::note(std::int32_t width, double ms) {
   }
   last_width_ = width;
   last_level_ = time - entry.shape;
+}
+
+// One pass may have been held up: what its neighbours say bounds what it says.
+void CostCurve::note_first(std::int32_t width, double time) {
+  double expected = time;
+  if (compares_widths()) {
+    expected = std::log(ms(width));
+  } else if (width < smallest_) {
+    // Alone a wider one bounds it from above.
+    expected = std::min(time, std::log(ms(width)));
+  }
+  const double clip = width > largest_ ? kBeyondClip : kFirstClip;
+  entries_[static_cast<std::size_t>(width)] = {
+      .shape = std::clamp(time, expected - clip, expected + clip) - level_, .n = 1};
+  largest_ = std::max(largest_, width);
+  smallest_ = smallest_ == 0 ? width : std::min(smallest_, width);
+  ++n_noted_;
+  ++n_widths_;
+}
+
+void CostCurve::forget_seen_once() {
+  std::int32_t last = smallest_;
+  for (std::int32_t width = smallest_ + 1; width <= largest_; ++width) {
+    if (noted(width) > 1) last = width;
+    if (noted(width) != 1) continue;
+    entries_[static_cast<std::size_t>(width)] = Entry();
+    --n_noted_;
+    --n_widths_;
+  }
+  largest_ = last;
+}
+
+bool CostCurve::compares_widths() const {
+  for (std::int32_t width = smallest_ + 1; width <= largest_; ++width) {
+    if (noted(width) > 1) return true;
+  }
+  return false;
 }
 
 std::int32_t CostCurve::reach() const { return std::min(2 * largest_, kMaxWidth); }

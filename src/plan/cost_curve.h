@@ -10,6 +10,10 @@
 // token was thought to take 1.9 times what it takes; so it is 1.07.) An observation moves both by
 // no more than a bounded step, so that a pass that was held up counts little.
 //
+// Where nothing was measured, no neighbour bounds what the first wide pass says, and one that was
+// held up would not be tried again. So widths compare only when a second pass of one was seen, and
+// the quicker of the two counts; what was seen once until then is forgotten.
+//
 // What was never measured is read off a straight line between the measured neighbours; beyond the
 // largest width, off the line through it and the largest one of at most half its size. (Not in
 // proportion: then a token more would cost what each of them costs on average, and a batch of many
@@ -51,6 +55,8 @@ class CostCurve {
   // How many passes were noted, and of how many widths.
   std::int64_t passes_noted() const { return n_noted_; }
   std::int32_t widths_noted() const { return n_widths_; }
+  // Whether a width beyond the smallest was seen twice, or measured with care.
+  bool compares_widths() const;
   std::int32_t smallest() const { return smallest_; }  // width that was noted; 0: none
   std::int32_t largest() const { return largest_; }    // likewise
   // What a token more takes in a pass wider than any that was noted; 0 where only one width was.
@@ -70,6 +76,8 @@ class CostCurve {
     std::int64_t n = 0;
   };
 
+  void note_first(std::int32_t width, double time);
+  void forget_seen_once();
   double time_of(std::int32_t width) const;  // of one that was noted
   double slope() const;                      // of a token more, beyond the largest that was noted
   double beyond(std::int32_t width) const;

@@ -78,6 +78,26 @@ TEST(CostCurve, AnUnknownWidthIsLearnedFromOnePass) {
   EXPECT_EQ(curve.noted(6), 1);
 }
 
+// Whichever of the first wide passes is held up, and however many widths they have.
+TEST(CostCurve, WithoutAMeasurementNoPassAloneSaysWhatAWidthTakes) {
+  for (const std::vector<std::int32_t>& widths :
+       {std::vector<std::int32_t>{4, 4, 4, 4}, {4, 3, 3, 4}, {3, 4, 2, 4, 3}, {2, 4, 3, 2}}) {
+    for (std::size_t held_up = 0; held_up < widths.size(); ++held_up) {
+      CostCurve curve;
+      for (int i = 0; i < 2; ++i) curve.note(1, flat(1));
+      for (std::size_t i = 0; i < widths.size(); ++i) {
+        EXPECT_FALSE(curve.compares_widths());
+        curve.note(widths[i], flat(widths[i]) * (i == held_up ? 1000.0 : 1.0));
+        if (curve.compares_widths()) break;
+      }
+      ASSERT_TRUE(curve.compares_widths());
+      for (const std::int32_t width : {1, 2, 3, 4}) {
+        EXPECT_NEAR(curve.ms(width), flat(width), 1e-9) << width << ", pass " << held_up;
+      }
+    }
+  }
+}
+
 TEST(CostCurve, WhatIsImpossibleIsNotNoted) {
   CostCurve curve;
   for (const double ms : {0.0, -1.0, std::nan(""), HUGE_VAL}) curve.note(1, ms);

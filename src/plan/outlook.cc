@@ -13,7 +13,7 @@ constexpr double kSurelyLess = 1.0 - 1e-12;  // whatever was rounded
 }  // namespace
 
 StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready,
-                     std::int32_t most)
+                     std::int32_t most, bool reads_again)
     : others_ms_(std::max(0.0, curve.ms(base) - curve.ms(n_ready))) {
   const std::size_t n = static_cast<std::size_t>(std::max(most, 0)) + 1;
   ms_.resize(n);
@@ -29,9 +29,13 @@ StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_r
     const double own = others_ms_ > 0.0 ? std::max(measured, curve.ms(n_ready)) : measured;
     ms_[i] = std::min(own, least_ms);
     filled_[i] = own <= least_ms ? nodes : least;
-    if (own > least_ms || curve.noted(base + nodes) == 0) continue;
+    if (reads_again || own > least_ms || curve.noted(base + nodes) == 0) continue;
     least_ms = own;
     least = nodes;
+  }
+  for (std::size_t i = 0; reads_again && i < n; ++i) {
+    const std::int32_t tokens = static_cast<std::int32_t>(i);
+    again_ms_.push_back(std::max(0.0, curve.ms(n_ready + tokens) - curve.ms(n_ready)));
   }
 }
 
@@ -40,11 +44,18 @@ Outlook best_outlook(const StepSoFar& step) {
   double tokens = static_cast<double>(step.n_ready);
   Outlook best{.nodes = 0, .tokens = tokens, .ms = costs.ms(0) + step.spent_ms};
   const std::size_t most = static_cast<std::size_t>(costs.most());
+  const std::size_t chains = static_cast<std::size_t>(step.n_ready);
+  double again_ms = 0.0;
   double bar = best.rate() * (step.n_ready > 1 ? kSharedBetter : kBetter);
   for (std::size_t i = 0; i < std::min(step.chances.size(), most); ++i) {
     tokens += static_cast<double>(step.chances[i]);
     const std::int32_t nodes = static_cast<std::int32_t>(i) + 1;
-    const double ms = costs.ms(nodes) + step.spent_ms;
+    if (costs.reads_again()) {
+      const double before = i < chains ? 1.0 : static_cast<double>(step.chances[i - chains]);
+      again_ms += (before - static_cast<double>(step.chances[i])) *
+                  costs.again_ms(static_cast<std::int32_t>(i / chains) + 1);
+    }
+    const double ms = costs.ms(nodes) + step.spent_ms + again_ms;
     // Most sizes are far from better: that takes no division to see.
     if (tokens < bar * ms * kSurelyLess) continue;
     const Outlook with{.nodes = nodes, .tokens = tokens, .ms = ms};

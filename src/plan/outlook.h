@@ -13,6 +13,10 @@
 // Whether a drafter should be asked for another guess is the same question about a step that does
 // not exist yet: with the nodes that it is expected to add, and the time that it will take.
 //
+// A target that cannot take back a part of a chain (Rollback::kSaved) reads what was right of it
+// again in the next step. So a guess costs that, too, with the chance that it is the first wrong
+// one of its chain. Where several requests share the step, their chains are taken to be alike.
+//
 // Where several requests share a step, a guess for one of them holds up the others. A step with
 // guesses must then be better by kSharedBetter: what a smaller gain is worth, estimates do not
 // tell.
@@ -39,8 +43,10 @@ class StepCosts {
  public:
   // `base`: tokens in the batch anyway (prompts, decided tokens, roots), >= 1, of which `n_ready`
   // give a token of their own; what the others take is left out. At most `most` nodes can be sent,
-  // filling included; >= 0.
-  StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready, std::int32_t most);
+  // filling included; >= 0. `reads_again`: behind a wrong guess the target reads its chain's root
+  // and what was right again. Then nothing is filled up: what only fills is wrong.
+  StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready, std::int32_t most,
+            bool reads_again = false);
 
   std::int32_t most() const { return static_cast<std::int32_t>(ms_.size()) - 1; }
   // With `nodes` nodes (0 to most()), filled up where that takes less time.
@@ -49,10 +55,17 @@ class StepCosts {
   std::int32_t filled(std::int32_t nodes) const { return filled_[static_cast<std::size_t>(nodes)]; }
   // What was left out.
   double others_ms() const { return others_ms_; }
+  bool reads_again() const { return !again_ms_.empty(); }
+  // What `tokens` tokens (1 to most()) that are read again add to a step of these requests; 0 where
+  // nothing is read again.
+  double again_ms(std::int32_t tokens) const {
+    return reads_again() ? again_ms_[static_cast<std::size_t>(tokens)] : 0.0;
+  }
 
  private:
   std::vector<double> ms_;
   std::vector<std::int32_t> filled_;
+  std::vector<double> again_ms_;  // by tokens; empty: nothing is read again
   double others_ms_ = 0.0;
 };
 

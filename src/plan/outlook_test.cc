@@ -182,6 +182,39 @@ TEST(Outlook, APromptThatSeemsDearMakesNoStepFree) {
   for (int nodes = 0; nodes <= 8; ++nodes) EXPECT_GE(costs.ms(nodes), 65.0 - 1e-9) << nodes;
 }
 
+// A chain of which some is wrong is read again, its root and what was right.
+TEST(Outlook, AGuessCostsWhatIsReadAgainWhereItIsWrong) {
+  std::vector<CostPoint> points;
+  for (std::int32_t width = 1; width <= 6; ++width) {
+    points.push_back({.width = width, .ms = 8.0 + 2.0 * width});
+  }
+  const StepCosts costs(CostCurve(points), 1, 1, 4, /*reads_again=*/true);
+  EXPECT_NEAR(costs.again_ms(3), 6.0, 1e-9);
+  const std::vector<float> chain = {0.75f, 0.5f};
+  const Outlook both = best_outlook({chain, 1, &costs, 1.0});
+  EXPECT_EQ(both.nodes, 2);
+  EXPECT_NEAR(both.ms, 14.0 + 1.0 + 0.25 * 2.0 + 0.25 * 4.0, 1e-6);
+  // 1.25 tokens for 12 ms are better than one for 10, for 12 + 0.75 * 2 they are not.
+  const std::vector<float> unlikely = {0.25f};
+  EXPECT_EQ(best_outlook({unlikely, 1, &costs, 0.0}).nodes, 0);
+  const StepCosts as_usual(CostCurve(points), 1, 1, 4);
+  EXPECT_EQ(best_outlook({unlikely, 1, &as_usual, 0.0}).nodes, 1);
+  EXPECT_EQ(as_usual.again_ms(3), 0.0);
+  // Two requests with chains that are alike.
+  const StepCosts shared(CostCurve(points), 2, 2, 4, /*reads_again=*/true);
+  const std::vector<float> four = {0.9f, 0.9f, 0.8f, 0.8f};
+  EXPECT_NEAR(best_outlook({four, 2, &shared, 0.0}).ms, 20.0 + 2 * (0.1 * 2.0 + 0.1 * 4.0), 1e-5);
+}
+
+// What only fills a step is wrong, so its chain would be read again.
+TEST(Outlook, NothingIsFilledUpWhereWrongChainsAreReadAgain) {
+  const std::vector<CostPoint> points = {
+      {.width = 1, .ms = 72.0}, {.width = 2, .ms = 107.0}, {.width = 4, .ms = 94.0}};
+  const StepCosts costs(CostCurve(points), 1, 1, 5, /*reads_again=*/true);
+  for (std::int32_t nodes = 0; nodes <= 5; ++nodes) EXPECT_EQ(costs.filled(nodes), nodes);
+  EXPECT_NEAR(costs.ms(1), 107.0, 1e-9);
+}
+
 // Two tokens take longer than four: the first guess alone would not pay.
 TEST(Outlook, LooksBeyondADearWidth) {
   const std::vector<CostPoint> points = {{.width = 1, .ms = 72.0},

@@ -12,7 +12,7 @@ constexpr double kTextMemory = 12.0;
 }  // namespace
 
 bool Planner::knows_costs(std::int32_t n_ready) const {
-  return target_.widths_noted() > 1 && target_.smallest() <= n_ready;
+  return target_.compares_widths() && target_.smallest() <= n_ready;
 }
 
 std::int32_t Planner::measuring_width(std::int32_t n_ready) const {

@@ -61,7 +61,7 @@ class Planner {
   const CostCurve& target_cost() const { return target_; }
 
   // Whether enough is known to choose for `n_ready` requests: the time of their plain step, or of a
-  // smaller one, and the time of a step of another width.
+  // smaller one, and of more than one step of a wider one.
   bool knows_costs(std::int32_t n_ready) const;
   // Where it is not: the most tokens to send for each request, so that passes of both widths are
   // measured. 1 at first, then kMeasuringWidth.

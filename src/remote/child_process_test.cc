@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "remote/channel.h"
@@ -82,6 +84,49 @@ TEST(ChildProcess, AProgramThatIsNotThereIsNamed) {
   const Status status = ChildProcess::start("/no/such/program", {"x"}, {}).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_NE(status.message().find("/no/such/program"), std::string::npos);
+}
+
+class InstalledHostProgram : public ::testing::Test {
+ protected:
+  ~InstalledHostProgram() override { std::filesystem::remove_all(root_); }
+
+  std::string file(const std::string& path, bool executable) const {
+    const std::filesystem::path made = root_ / path;
+    std::filesystem::create_directories(made.parent_path());
+    std::ofstream(made) << "#!/bin/sh\n";
+    if (executable) std::filesystem::permissions(made, std::filesystem::perms::owner_all);
+    return made.string();
+  }
+  // Of two paths with "..", whether they lead to one file.
+  static bool same(const std::string& one, const std::string& other) {
+    return !one.empty() && std::filesystem::equivalent(one, other);
+  }
+
+  const std::filesystem::path root_ =
+      ::testing::TempDir() + "installed_program_" + std::to_string(getpid());
+};
+
+TEST_F(InstalledHostProgram, IsFoundWhereEachPackagePutsIt) {
+  struct Package {
+    const char* library;
+    const char* command;
+  };
+  for (const Package& package :
+       {Package{"wheel/outrider/liboutrider.so", "wheel/outrider/bin/outrider"},
+        Package{"prefix/lib/liboutrider.so", "prefix/bin/outrider"},
+        Package{"deb/usr/lib/x86_64-linux-gnu/liboutrider.so.0.1", "deb/usr/bin/outrider"},
+        Package{"checkout/build/liboutrider.so", "checkout/build/outrider"}}) {
+    const std::string library = file(package.library, /*executable=*/false);
+    EXPECT_EQ(host_program_near(library), "") << package.library;
+    const std::string command = file(package.command, /*executable=*/true);
+    EXPECT_TRUE(same(host_program_near(library), command)) << host_program_near(library);
+  }
+}
+
+TEST_F(InstalledHostProgram, IsNoFileThatCannotBeRun) {
+  const std::string library = file("wheel/outrider/liboutrider.so", /*executable=*/false);
+  file("wheel/outrider/bin/outrider", /*executable=*/false);
+  EXPECT_EQ(host_program_near(library), "");
 }
 
 TEST(HostProgram, TheVariableWinsAndMustNameAProgram) {

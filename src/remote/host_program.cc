@@ -46,11 +46,7 @@ std::string beside_this_code() {
   Dl_info facts = {};
   if (dladdr(reinterpret_cast<const void*>(&find_host_program), &facts) == 0) return "";
   if (facts.dli_fname == nullptr) return "";
-  const std::string folder = folder_of(facts.dli_fname);
-  for (const std::string& path : {folder + "/" + kName, folder + "/../bin/" + kName}) {
-    if (is_program(path)) return path;
-  }
-  return "";
+  return host_program_near(facts.dli_fname);
 }
 
 std::string on_the_path() {
@@ -67,6 +63,15 @@ std::string on_the_path() {
 
 }  // namespace
 
+std::string host_program_near(const std::string& code) {
+  const std::string folder = folder_of(code);
+  for (const char* place : {"/", "/bin/", "/../bin/", "/../../bin/"}) {
+    const std::string path = folder + place + kName;
+    if (is_program(path)) return path;
+  }
+  return "";
+}
+
 Result<std::string> find_host_program() {
   if (const char* chosen = std::getenv(kVariable); chosen != nullptr && *chosen != 0) {
     if (is_program(chosen)) return std::string(chosen);
@@ -79,7 +84,8 @@ Result<std::string> find_host_program() {
   }
   return not_found(
       "a model in a process of its own needs the command outrider, which is neither beside this "
-      "library, nor in ../bin from there, nor on the PATH; install it, or give its path in " +
+      "library, nor in bin, ../bin or ../../bin from there, nor on the PATH; install it, or give "
+      "its path in " +
       std::string(kVariable));
 }
 

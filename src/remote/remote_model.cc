@@ -48,17 +48,16 @@ std::chrono::milliseconds stop_patience_on_workers(std::chrono::milliseconds lea
 // up on a child that does not follow it, or that says nothing for too long. A child looks at its
 // flag after each operation of ggml on this machine. ggml's RPC backend never does, so one that
 // waits for a worker, a sound and slow one too, sees the flag only when the worker has answered.
+// Time in which this process was stopped is no time of the child's.
 class RemoteModel::Patience {
  public:
-  using Clock = std::chrono::steady_clock;
-
   // `most`: of a child that was told to stop. `silence`: of any; 0: for ever.
   Patience(const std::atomic<bool>* stop, std::atomic<bool>& told, std::chrono::milliseconds most,
-           std::chrono::milliseconds silence)
-      : stop_(stop), told_(told), most_(most), silence_(silence) {}
+           std::chrono::milliseconds silence, const RunningTime::Now& now)
+      : stop_(stop), told_(told), most_(most), silence_(silence), time_(now) {}
 
   bool wait() {
-    const Clock::time_point now = Clock::now();
+    const RunningTime::Duration now = time_.look();
     if (silence_.count() > 0 && now - heard_ >= silence_) {
       silent_ = true;
       return false;
@@ -71,7 +70,8 @@ class RemoteModel::Patience {
     }
     return now - since_ < most_;
   }
-  void heard() { heard_ = Clock::now(); }
+  void heard() { heard_ = time_.look(); }
+  RunningTime::Duration waited() { return time_.look(); }
   // Why wait() was false.
   Status why() const {
     if (!silent_) return data_loss("it did not stop when it was told to");
@@ -84,10 +84,11 @@ class RemoteModel::Patience {
   std::atomic<bool>& told_;
   std::chrono::milliseconds most_;
   std::chrono::milliseconds silence_;
-  Clock::time_point heard_ = Clock::now();
+  RunningTime time_;
+  RunningTime::Duration heard_{0};
   bool silent_ = false;
   bool began_ = false;
-  Clock::time_point since_;
+  RunningTime::Duration since_{0};
 };
 
 RemoteModel::RemoteModel(std::string path, const LoadHooks& hooks, FileDescriptor channel,
@@ -153,10 +154,9 @@ Status RemoteModel::load(const OpenRequest& request, const LoadHooks& hooks,
 }
 
 Status RemoteModel::expect_hello(const std::atomic<bool>* cancel) {
-  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-  const Result<Message> hello = channel_.receive(
-      [&] { return !raised(cancel) && std::chrono::steady_clock::now() - begin < kHelloPatience; },
-      kLookMs);
+  RunningTime time(clock_);
+  const Result<Message> hello =
+      channel_.receive([&] { return !raised(cancel) && time.look() < kHelloPatience; }, kLookMs);
   if (hello.status().code() == StatusCode::kCancelled) return lose(data_loss("it said nothing"));
   if (!hello.ok()) return lose(hello.status());
   WireReader reader(hello->body);
@@ -268,9 +268,9 @@ std::chrono::milliseconds RemoteModel::stop_patience() const {
 Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
                                   const std::function<void(double)>& probing,
                                   const LoadHooks* hooks) {
-  Patience patience(stop, memory_.flag(), stop_patience(), silence_patience_);
+  Patience patience(stop, memory_.flag(), stop_patience(), silence_patience_, clock_);
   std::function<bool()> wait;
-  if (stop != nullptr || silence_patience_.count() > 0) {
+  if (stop != nullptr || on_workers_ || silence_patience_.count() > 0) {  // else for ever
     wait = [&patience] { return patience.wait(); };
   }
   while (true) {
@@ -283,7 +283,10 @@ Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
     patience.heard();
     const bool aside =
         is_kind(*message, MessageKind::kLog) || is_kind(*message, MessageKind::kProgress);
-    if (!aside) return message;
+    if (!aside) {
+      last_wait_ = std::chrono::duration_cast<std::chrono::milliseconds>(patience.waited());
+      return message;
+    }
     pass_on(*message, probing, hooks);
   }
 }
@@ -291,12 +294,10 @@ Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
 // One call: there and back. The status is the child's.
 Status RemoteModel::call(MessageKind kind, const WireWriter& body) {
   memory_.flag().store(raised(interrupt_), std::memory_order_relaxed);
-  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   OUTRIDER_RETURN_IF_ERROR(send(kind, body));
   const Result<Message> answer = next(interrupt_, {}, nullptr);
   if (!answer.ok()) return answer.status();
-  longest_call_ = std::max(longest_call_, std::chrono::duration_cast<std::chrono::milliseconds>(
-                                              std::chrono::steady_clock::now() - begin));
+  longest_call_ = std::max(longest_call_, last_wait_);
   WireReader reader(answer->body);
   Status status = read_status(reader);
   std::vector<SequenceState> states = read_states(reader);

@@ -13,7 +13,8 @@
 // the child ended, what it said last and, where whoever opened it knows how to find out, what else
 // is gone (its workers); so does every further one; length() and room() are 0.
 // Nothing hangs: a child that does not answer although it was told to stop is killed after a while,
-// and one whose workers have stopped answering after ModelOptions::worker_timeout_s.
+// and one whose workers have stopped answering after ModelOptions::worker_timeout_s. While this
+// process itself is stopped (SIGSTOP), none of these times goes on (remote/running_time.h).
 // Destroying the model ends the child and waits for that.
 //
 // Cost beside the same model in this process: wake-ups, and a copy of the rows. 0.6 ms of a step of
@@ -28,6 +29,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -36,6 +38,7 @@
 #include "remote/channel.h"
 #include "remote/child_process.h"
 #include "remote/protocol.h"
+#include "remote/running_time.h"
 #include "remote/shared_memory.h"
 
 namespace outrider {
@@ -90,6 +93,9 @@ class RemoteModel : public LanguageModel {
   // How long the child may say nothing during a call; 0: for ever. As opened: that of
   // ModelOptions::worker_timeout_s with workers, 0 without.
   void set_silence_patience(std::chrono::milliseconds patience) { silence_patience_ = patience; }
+
+  // Another clock for these times, for tests.
+  void set_clock(RunningTime::Now clock) { clock_ = std::move(clock); }
 
   // Of the child, for tests; -1: there is none.
   pid_t process_id() const { return child_ ? child_->pid() : -1; }
@@ -150,8 +156,10 @@ class RemoteModel : public LanguageModel {
   std::chrono::milliseconds stop_patience_{3'000};
   std::chrono::milliseconds silence_patience_{0};
   bool on_workers_ = false;
+  std::chrono::milliseconds last_wait_{0};     // for a message that was no log line
   std::chrono::milliseconds longest_call_{0};  // of those that were answered
-  Status lost_;                                // not ok: the child is gone
+  RunningTime::Now clock_ = RunningTime::Clock::now;
+  Status lost_;  // not ok: the child is gone
 };
 
 }  // namespace outrider

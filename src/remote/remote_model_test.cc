@@ -4,13 +4,13 @@
 #include "remote/remote_model.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
 
-#include "remote/serve_model.h"
+#include "remote/thread_host_test.h"
 #include "testing/fake_model.h"
 #include "testing/model_twins.h"
 
@@ -20,123 +20,11 @@ namespace {
 using testing::FakeModel;
 using testing::random_rows;
 
-constexpr std::int32_t kVocab = 12;
-
-Capabilities capabilities() {
-  return {.n_vocab = kVocab,
-          .n_ctx = 64,
-          .n_batch = 24,
-          .n_sequences = 3,
-          .rollback = Rollback::kAny,
-          .max_leaves = 8,
-          .max_width = 8,
-          .rollback_reason = "a reason",
-          .branches_reason = "",
-          .can_share = true};
-}
-
-OpenReport report() {
-  OpenReport report;
-  report.exactness = {
-      .kind = Exactness::Kind::kUpToWidth, .width = 3, .coverage = "by hand", .reason = "because"};
-  report.notes = {"one", "two"};
-  report.info.architecture = "fake";
-  report.info.name = "by hand";
-  report.info.description = "fake 1K";
-  report.info.n_params = 1000;
-  report.info.size_bytes = 4000;
-  report.info.n_ctx_train = 64;
-  report.info.has_chat_template = true;
-  return report;
-}
-
-OpenRequest request() {
-  OpenRequest request;
-  request.model.path = "a.gguf";
-  request.model.n_batch = 24;
-  request.model.cache_type_k = "bf16";
-  request.model.exact = ExactMode::kOn;
-  request.model.workers = {"a:1", "b:2"};
-  request.speculation = false;
-  request.probe_budget_ms = 12.5;
-  request.cache_folder = "";
-  return request;
-}
-
-// A model that says what its interrupt flag is.
-class FlaggedModel : public FakeModel {
- public:
-  using FakeModel::FakeModel;
-  void set_interrupt(const std::atomic<bool>* flag) override {
-    flag_ = flag;
-    FakeModel::set_interrupt(flag);
-  }
-  void wait_for_flag() const {
-    while (!flag_->load()) std::this_thread::yield();
-  }
-
- private:
-  const std::atomic<bool>* flag_ = nullptr;
-};
-
-// serve_model() on a thread. Its model is the host's during a call, the test's between calls.
-class Host {
- public:
-  explicit Host(OpenHosted open) : open_(std::move(open)) {}
-  Host()
-      : Host([this](const OpenRequest&, const LoadHooks&, const std::function<void(double)>&) {
-          return make();
-        }) {}
-  ~Host() { join(); }
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
-
-  RemoteModel::StartHost starter() {
-    return [this](RemoteModel::ChildEnds ends) -> Result<std::unique_ptr<ChildProcess>> {
-      socket_ = ends.channel.get();
-      thread_ = std::thread(
-          [this, channel = std::move(ends.channel), memory = std::move(ends.memory)]() mutable {
-            result_ = serve_model(std::move(channel), std::move(memory), open_);
-          });
-      return std::unique_ptr<ChildProcess>();
-    };
-  }
-
-  Result<HostedModel> make() {
-    std::unique_ptr<FlaggedModel> model =
-        std::make_unique<FlaggedModel>(capabilities(), random_rows(kVocab, 7, 3.0f));
-    fake_ = model.get();
-    HostedModel hosted;
-    hosted.report = report();
-    hosted.model = std::move(model);
-    return hosted;
-  }
-
-  Result<std::unique_ptr<RemoteModel>> open(const LoadHooks& hooks = {}) {
-    return RemoteModel::open(starter(), request(), hooks, {});
-  }
-
-  void join() {
-    if (thread_.joinable()) thread_.join();
-  }
-  // As if the process had died.
-  void vanish() const { shutdown(socket_, SHUT_RDWR); }
-  FlaggedModel& fake() { return *fake_; }
-  const Status& result() const { return result_; }  // after join()
-
- private:
-  OpenHosted open_;
-  std::thread thread_;
-  int socket_ = -1;
-  FlaggedModel* fake_ = nullptr;
-  Status result_;
-};
-
 TEST(RemoteModel, IsTheSameModelCallForCall) {
-  Host host;
+  ThreadHost host;
   Result<std::unique_ptr<RemoteModel>> remote = host.open();
   ASSERT_TRUE(remote.ok()) << remote.status().message();
-  FakeModel near(capabilities(), random_rows(kVocab, 7, 3.0f));
+  FakeModel near(host_capabilities(), random_rows(kHostVocab, 7, 3.0f));
   testing::ModelTwins twins(**remote, near);
   twins.act(3000);
   EXPECT_GT(twins.n_rows(), 1000);
@@ -144,8 +32,8 @@ TEST(RemoteModel, IsTheSameModelCallForCall) {
 
 TEST(RemoteModel, WhatIsAskedForAndWhatIsReportedTravelWhole) {
   OpenRequest seen;
-  Host host([&](const OpenRequest& request, const LoadHooks& hooks,
-                const std::function<void(double)>& probing) -> Result<HostedModel> {
+  ThreadHost host([&](const OpenRequest& request, const LoadHooks& hooks,
+                      const std::function<void(double)>& probing) -> Result<HostedModel> {
     seen = request;
     hooks.progress(0.5);
     hooks.log(LogLevel::kWarning, "a line");
@@ -159,7 +47,7 @@ TEST(RemoteModel, WhatIsAskedForAndWhatIsReportedTravelWhole) {
                         .cancel = nullptr,
                         .log = [&](LogLevel, std::string_view line) { lines.emplace_back(line); }};
   const Result<std::unique_ptr<RemoteModel>> model = RemoteModel::open(
-      host.starter(), request(), hooks, [&](double fraction) { probed = fraction; });
+      host.starter(), host_request(), hooks, [&](double fraction) { probed = fraction; });
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(progress, std::vector<double>{0.5});
   EXPECT_EQ(lines, std::vector<std::string>{"a line"});
@@ -174,7 +62,7 @@ TEST(RemoteModel, WhatIsAskedForAndWhatIsReportedTravelWhole) {
   const OpenReport& got = (*model)->report();
   EXPECT_EQ(got.exactness.verdict(), "exact up to width 3");
   EXPECT_EQ(got.exactness.reason, "because");
-  EXPECT_EQ(got.notes, report().notes);
+  EXPECT_EQ(got.notes, host_report().notes);
   EXPECT_EQ(got.info.description, "fake 1K");
   EXPECT_EQ(got.info.n_params, 1000U);
   EXPECT_TRUE(got.info.has_chat_template);
@@ -183,8 +71,8 @@ TEST(RemoteModel, WhatIsAskedForAndWhatIsReportedTravelWhole) {
 }
 
 TEST(RemoteModel, AFailedOpeningIsTheOpenersOwnError) {
-  Host host([](const OpenRequest&, const LoadHooks&,
-               const std::function<void(double)>&) -> Result<HostedModel> {
+  ThreadHost host([](const OpenRequest&, const LoadHooks&,
+                     const std::function<void(double)>&) -> Result<HostedModel> {
     return unsupported("'a.gguf' is a cake");
   });
   const Status status = host.open().status();
@@ -193,7 +81,7 @@ TEST(RemoteModel, AFailedOpeningIsTheOpenersOwnError) {
 }
 
 TEST(RemoteModel, AHostThatSaysNothingIsGivenUpAfterItsTime) {
-  Host host;
+  ThreadHost host;
   Result<std::unique_ptr<RemoteModel>> model = host.open();
   ASSERT_TRUE(model.ok()) << model.status().message();
   std::atomic<bool> silent{true};
@@ -211,7 +99,7 @@ TEST(RemoteModel, AHostThatSaysNothingIsGivenUpAfterItsTime) {
 }
 
 TEST(RemoteModel, ARaisedFlagEndsARunningEvaluationAndTheNextOneWorks) {
-  Host host;
+  ThreadHost host;
   Result<std::unique_ptr<RemoteModel>> model = host.open();
   ASSERT_TRUE(model.ok());
   std::atomic<bool> flag{false};
@@ -251,7 +139,7 @@ TEST(RemoteModel, TheStopPatienceOnWorkersIsThreeTimesTheLongestCallWithinItsLim
 // A worker does not see the flag, so one that is only slow must be waited for.
 TEST(RemoteModel, AHostOnWorkersThatIsAsSlowAsBeforeMayAnswerAfterItsStopPatience) {
   std::atomic<bool> flag{false};
-  Host host;  // with the workers of request()
+  ThreadHost host;  // with the workers of host_request()
   Result<std::unique_ptr<RemoteModel>> model = host.open();
   ASSERT_TRUE(model.ok()) << model.status().message();
   (*model)->set_interrupt(&flag);
@@ -278,8 +166,8 @@ TEST(RemoteModel, AHostOnWorkersThatIsAsSlowAsBeforeMayAnswerAfterItsStopPatienc
 TEST(RemoteModel, AHostWithoutWorkersThatDoesNotStopIsGivenUpHoweverLongItsCallsWere) {
   std::atomic<bool> flag{false};
   std::atomic<bool> deaf{true};
-  Host host;
-  OpenRequest here = request();
+  ThreadHost host;
+  OpenRequest here = host_request();
   here.model.workers.clear();
   Result<std::unique_ptr<RemoteModel>> model = RemoteModel::open(host.starter(), here, {}, {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -304,8 +192,8 @@ TEST(RemoteModel, AHostWithoutWorkersThatDoesNotStopIsGivenUpHoweverLongItsCalls
 
 TEST(RemoteModel, ARaisedFlagEndsTheLoading) {
   std::atomic<bool> cancel{false};
-  Host host([&](const OpenRequest&, const LoadHooks& hooks,
-                const std::function<void(double)>&) -> Result<HostedModel> {
+  ThreadHost host([&](const OpenRequest&, const LoadHooks& hooks,
+                      const std::function<void(double)>&) -> Result<HostedModel> {
     cancel.store(true);
     while (!hooks.cancel->load()) std::this_thread::yield();
     return cancelled("the opener saw it");
@@ -315,7 +203,7 @@ TEST(RemoteModel, ARaisedFlagEndsTheLoading) {
 }
 
 TEST(RemoteModel, OnceTheOtherSideIsGoneEveryCallFailsAndNothingIsHeld) {
-  Host host;
+  ThreadHost host;
   Result<std::unique_ptr<RemoteModel>> model = host.open();
   ASSERT_TRUE(model.ok());
   const TokenTree root(1);
@@ -340,8 +228,8 @@ TEST(RemoteModel, OnceTheOtherSideIsGoneEveryCallFailsAndNothingIsHeld) {
 }
 
 TEST(RemoteModel, TheOtherSideMayVanishWhileItLoads) {
-  Host host([&](const OpenRequest&, const LoadHooks& hooks,
-                const std::function<void(double)>&) -> Result<HostedModel> {
+  ThreadHost host([&](const OpenRequest&, const LoadHooks& hooks,
+                      const std::function<void(double)>&) -> Result<HostedModel> {
     hooks.log(LogLevel::kError, "tensor 'x' is out of bounds");
     host.vanish();
     return not_found("never told");
@@ -354,9 +242,9 @@ TEST(RemoteModel, TheOtherSideMayVanishWhileItLoads) {
 
 TEST(RemoteModel, WhatTheOtherSideDiedOfIsFoundOutOnceAndInEveryError) {
   int asked = 0;
-  Host host;
+  ThreadHost host;
   Result<std::unique_ptr<RemoteModel>> model =
-      RemoteModel::open(host.starter(), request(), {}, {}, [&asked] {
+      RemoteModel::open(host.starter(), host_request(), {}, {}, [&asked] {
         ++asked;
         return "the worker b:2 cannot be reached";
       });
@@ -374,7 +262,7 @@ TEST(RemoteModel, WhatTheOtherSideDiedOfIsFoundOutOnceAndInEveryError) {
 }
 
 TEST(RemoteModel, TheHostEndsWithTheModel) {
-  Host host;
+  ThreadHost host;
   Result<std::unique_ptr<RemoteModel>> model = host.open();
   ASSERT_TRUE(model.ok());
   model = not_found("freed");

@@ -149,6 +149,9 @@ Status check_namespace(const std::string& name) {
 Status check_chat(const Request& r) {
   if (r.messages.empty()) {
     if (!r.chat.tools.empty()) return refused("tools", "needs messages, not a prompt");
+    if (r.chat.tool_choice == ToolChoice::kRequired) {
+      return refused("tool_choice", "asks for a call and needs messages, not a prompt");
+    }
     if (!r.chat.template_values.empty()) {
       return refused("chat_template_kwargs", "needs messages, not a prompt");
     }

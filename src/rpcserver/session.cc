@@ -1,6 +1,7 @@
 #include "rpcserver/session.h"
 
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "rpcserver/seed_object.h"
@@ -150,6 +151,7 @@ void Session::collect(Completed& completion) {
   Result<PolledCompletion> polled = runtime_->poll(completion.started.runtime_id, /*wait_ms=*/0);
   if (!polled.ok()) {  // cannot be: it stays there until its result is taken
     completion.finished = true;
+    completion.ended = ++n_ended_;
     completion.updates.push_back(
         {{"content", ""}, {"stop", true}, {"status", 500}, {"error", polled.status().message()}});
     return;
@@ -171,6 +173,7 @@ void Session::collect(Completed& completion) {
   }
   if (polled->result == nullptr) return;
   completion.finished = true;
+  completion.ended = ++n_ended_;
   completion.updates.push_back(final_response({.options = &options,
                                                .model = completion.started.model,
                                                .streamed = true,
@@ -179,9 +182,9 @@ void Session::collect(Completed& completion) {
                                               *polled->result));
 }
 
-// Keeps kFinishedKept of those that are finished. They finish in the order of their ids, so it is
-// enough to look at the oldest; what was cancelled while it waited is found when there are many.
-// The caller holds mutex_.
+// Keeps kFinishedKept of those that are finished, those that ended last. They finish in the order
+// of their ids, but for what was cancelled while it waited, whose end cancel() has seen. So it is
+// enough to look at the oldest; the others are found when there are many. The caller holds mutex_.
 void Session::forget_oldest() {
   const bool look_at_all = completions_.size() > kManyCompletions;
   std::size_t n_finished = 0;
@@ -190,10 +193,13 @@ void Session::forget_oldest() {
     if (completion.finished) ++n_finished;
     if (!completion.finished && !look_at_all) break;
   }
-  for (auto it = completions_.begin(); it != completions_.end() && n_finished > kFinishedKept;) {
-    const bool gone = it->second.finished;
-    if (gone) --n_finished;
-    it = gone ? completions_.erase(it) : std::next(it);
+  for (; n_finished > kFinishedKept; --n_finished) {
+    auto first = completions_.end();
+    for (auto it = completions_.begin(); it != completions_.end(); ++it) {
+      const bool is_earlier = first == completions_.end() || it->second.ended < first->second.ended;
+      if (it->second.finished && is_earlier) first = it;
+    }
+    completions_.erase(first);
   }
 }
 
@@ -237,6 +243,11 @@ Json Session::cancel(const char* which) {
   const auto found = completions_.find(*id);
   if (found != completions_.end()) {
     (void)runtime_->cancel(found->second.started.runtime_id);  // not found: it has ended
+    try {
+      collect(found->second);  // one that waited has ended now, before those that run
+    } catch (const std::bad_alloc&) {
+      // It is cancelled all the same; what is missing then, the next poll says.
+    }
   }
   return {{"success", true}};
 }

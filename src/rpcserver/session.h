@@ -83,6 +83,7 @@ class Session {
     json::Json updates = json::Json::array();  // not fetched
     double prompt_progress = 0.0;
     bool finished = false;
+    std::uint64_t ended = 0;  // its place among those that have, as collect() found them
   };
 
   Session(std::unique_ptr<Runtime> runtime, std::atomic<CompletionId>& last_id)
@@ -111,7 +112,8 @@ class Session {
   std::uint64_t n_configs_ = 0;         // that state_.config was
   bool has_served_ = false;             // some target of this session
   std::map<CompletionId, Completed> completions_;
-  CompletionId newest_ = 0;  // 0: there was none
+  CompletionId newest_ = 0;    // 0: there was none
+  std::uint64_t n_ended_ = 0;  // of completions_, also of those that are forgotten
 };
 
 }  // namespace outrider::rpcserver

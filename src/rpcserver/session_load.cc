@@ -128,11 +128,15 @@ Status Session::load_draft(InitCommand command) {
     return invalid_argument("model_draft (or model) is needed, the path of a GGUF file")
         .about("model_draft");
   }
-  if (!command.n_ctx && has_target()) options.n_ctx = state_.config.target.n_ctx;
+  // Where another target is being loaded, the draft is for that one.
+  note_loaded(runtime_->status());
+  const InitCommand& config = pending_ ? *pending_ : state_.config;
+  if (!command.n_ctx && has_target()) options.n_ctx = config.target.n_ctx;
   const Status accepted = runtime_->load(ModelRole::kDraft, options);
   if (!accepted.ok()) return accepted.field().empty() ? accepted.about("model_draft") : accepted;
   state_.draft_warnings = std::move(command.warnings);
   state_.config.defaults.update(command.defaults);
+  if (pending_) pending_->defaults.update(command.defaults);
   return Status();
 }
 

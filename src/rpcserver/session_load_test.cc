@@ -174,6 +174,24 @@ TEST_F(SessionLoadTest, TheDraftsCmdMaySayHowToSpeculate) {
   EXPECT_EQ(answer["generation_settings"]["speculative"]["width"], 6);
 }
 
+// Prompts of 60 tokens, which a draft of the first target's context could not read.
+TEST_F(SessionLoadTest, ADraftsCmdThatComesWhileAnotherTargetIsLoadedIsForThatOneToo) {
+  ASSERT_EQ(server_.init(R"({"model":"other","n_ctx":32})"), 0);
+  loader_.hold(true);
+  server_.init_async(R"({"model":"target","n_ctx":256})", false);
+  wait_until([&] { return loader_.loading(); });
+  server_.init_async(R"({"model":"draft","n_draft":5,"speculative":{"drafters":["draft-model"]}})",
+                     true);
+  loader_.hold(false);
+  wait_until([&] { return status()["model"] == "target"; });
+  wait_for_draft("ready");
+  const Json answer =
+      complete(Json{{"prompt", std::string(60, 'a')}, {"n_predict", 20}, {"seed", 1}}.dump());
+  EXPECT_EQ(answer["generation_settings"]["speculative"]["width"], 6);
+  EXPECT_EQ(answer["speculation"]["enabled"], true);
+  EXPECT_GT(answer["speculation"]["drafted"].get<int>(), 0) << answer["speculation"];
+}
+
 TEST_F(SessionLoadTest, AnotherInitReplacesTheTarget) {
   ASSERT_EQ(server_.init(R"({"model":"target","model_alias":"one"})"), 0);
   const std::string request = R"({"prompt":"abc","n_predict":9,"seed":1,"temperature":1})";

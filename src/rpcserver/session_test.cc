@@ -266,6 +266,29 @@ TEST_F(SessionTest, TheCompletionsThatFinishedLastAreRemembered) {
   EXPECT_EQ(poll(ids[20])["completion_updates"], Json::array());
 }
 
+TEST_F(SessionTest, TheOneThatFinishedLastIsRememberedAlsoWhereItBeganFirst) {
+  outrider::testing::StepGate gate;
+  load_held(gate);
+  const std::string request = R"({"prompt":"abc","n_predict":5,"seed":1})";
+  const Json first = start(request)["id"];
+  gate.wait_until_held();  // it runs, and the others wait
+  Json cancelled = Json::array();
+  for (std::size_t i = 0; i < kFinishedKept + 10; ++i) {
+    cancelled.push_back(start(request)["id"]);
+    cancel();
+  }
+  gate.open();
+  const Json last = start(request)["id"];  // behind the first
+  updates_of(last);
+  start(request);
+  const Json updates = updates_of(first);
+  ASSERT_FALSE(updates.empty());
+  EXPECT_EQ(updates.back()["stop"], true);
+  EXPECT_EQ(poll(last)["success"], true);
+  EXPECT_EQ(poll(cancelled.front())["success"], false);
+  EXPECT_EQ(poll(cancelled.back())["success"], true);
+}
+
 TEST_F(SessionTest, TokenizeGivesThePiecesOfAText) {
   load(R"({"model":"target"})");
   expect_golden("tokenize", parse(server_.tokenize(R"({"text":"abcd"})")));

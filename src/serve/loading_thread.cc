@@ -90,18 +90,26 @@ Status LoadingThread::open_draft(const ModelLoads::Opening& opening, Lock& lock)
   const LoadHooks hooks = hooks_for(ModelRole::kDraft, opening.task);
   const StationPtr station = parts_.stations.current();
   lock.unlock();
-  Result<std::unique_ptr<Draft>> opened =
-      on_own_thread([&] { return loader_.load_draft(*opening.options, station->target(), hooks); });
+  // What it throws is an error like others, since it may come of the target that goes.
+  Result<std::unique_ptr<Draft>> opened = on_own_thread([&]() -> Result<std::unique_ptr<Draft>> {
+    try {
+      return loader_.load_draft(*opening.options, station->target(), hooks);
+    } catch (const std::exception& error) {
+      return caught_loading(error, opening.options->path);
+    }
+  });
   const Status failure = opened.status();
   StationChange change;
   if (opened.ok()) change = {station, *std::move(opened), "the draft model was replaced"};
   lock.lock();
   const OnExit let_go([&lock] { lock.unlock(); });
-  if (!failure.ok()) return failure;
   if (opening.task.cancel->load()) return cancelled("loading was cancelled");
-  if (station != parts_.stations.current()) {  // only this thread puts another one there
-    return cancelled("its target was taken away while it was loading; load it again");
+  // Only this thread puts another one there, so there is none now; which may be why it failed.
+  if (station != parts_.stations.current()) {
+    parts_.models.draft_waits_again(opening);
+    return Status();
   }
+  if (!failure.ok()) return failure;
   parts_.models.draft_opened(opening, std::move(change));
   return Status();
 }

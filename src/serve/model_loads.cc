@@ -139,6 +139,11 @@ void ModelLoads::draft_opened(const Opening& opening, StationChange&& change) {
   shared_.decode_work.notify_all();
 }
 
+void ModelLoads::draft_waits_again([[maybe_unused]] const Opening& opening) {
+  assert(draft_.task.is_current(opening.task) && stations_.current() == nullptr);
+  draft_.task.wait_again();
+}
+
 void ModelLoads::failed(ModelRole role, const LoadTask::Opening& opening, Status why) {
   if (!of(role).task.is_current(opening)) return;
   of(role).task.fail(std::move(why));

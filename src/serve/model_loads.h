@@ -6,9 +6,10 @@
 //   another target comes    the draft at work was the old one's: the same file is asked for anew,
 //                           unless a newer load waits. So are all drafters' files, those too that
 //                           the last target refused.
-//   the target is unloaded  the draft and the files at work go with it; loads wait (a draft that is
-//                           opening just then fails)
+//   the target is unloaded  the draft and the files at work go with it; loads wait
 //   the target is lost      the draft and the files at work are asked for anew, and wait
+//
+// What is opening just then waits for the next target, whether its opening ends well or not.
 //
 // Any thread; REQUIRES throughout: the runtime's mutex. The loading thread calls next() to
 // failed(), the decode thread target_lost() and draft_not_installed(), clients the rest.
@@ -62,6 +63,8 @@ class ModelLoads {
   // The same for a draft of the current station, which `change` brings there, with the load's
   // number.
   void draft_opened(const Opening& opening, StationChange&& change);
+  // Its target has gone while it was opened. REQUIRES: the load is_current()
+  void draft_waits_again(const Opening& opening);
   void failed(ModelRole role, const LoadTask::Opening& opening, Status why);
   // Whether anything is being worked on.
   bool busy() const;

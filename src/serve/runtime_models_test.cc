@@ -272,6 +272,39 @@ TEST_F(RuntimeModels, ADraftFollowsToTheNextTarget) {
   EXPECT_GT((*runtime->run(ask({1}, 1, 20)))->completion.speculation.drafted, 0);
 }
 
+TEST_F(RuntimeModels, ADraftThatIsOpenedWhenItsTargetGoesWaitsForTheNextOne) {
+  for (const bool is_lost : {true, false}) {
+    for (const std::string name : {"draft", "broken", "throwing"}) {
+      const bool is_broken = name != "draft";
+      const std::unique_ptr<Runtime> runtime = make();
+      loader_.hold(true);
+      ASSERT_TRUE(runtime->load(ModelRole::kDraft, model(name)).ok());
+      while (!loader_.loading()) std::this_thread::yield();
+      if (is_lost) {
+        const std::shared_ptr<const Target> target = runtime->target();
+        testing::StepGate::fake_target(*target).die_in_next_step(internal_error("it died"));
+        (void)runtime->run(ask({1}, 1, 5));
+        while (runtime->status().target.serving) std::this_thread::yield();
+      } else {
+        ASSERT_TRUE(runtime->unload(ModelRole::kTarget, true).ok());
+      }
+      loader_.hold(false);
+      ASSERT_TRUE(runtime->wait_loaded(-1));
+      EXPECT_EQ(runtime->status().draft.state, ModelState::kLoading) << "it waits";
+      EXPECT_EQ(runtime->check_integrity(), "");
+      ASSERT_TRUE(runtime->load(ModelRole::kTarget, model("target")).ok());
+      ASSERT_TRUE(runtime->wait_loaded(-1));
+      EXPECT_EQ(runtime->status().draft.state,
+                is_broken ? ModelState::kFailed : ModelState::kReady);
+      CompletionRequest request = ask({1}, 1, 20);
+      request.drafters.chains = {{"draft-model"}};
+      const std::int64_t drafted =
+          (*runtime->run(std::move(request)))->completion.speculation.drafted;
+      EXPECT_EQ(drafted > 0, !is_broken);
+    }
+  }
+}
+
 TEST_F(RuntimeModels, ATargetWhoseStepDoesNotReturnHoldsNobodyUp) {
   const std::unique_ptr<Runtime> runtime = make({.slots = 1});
   const std::shared_ptr<const Target> stuck = runtime->target();

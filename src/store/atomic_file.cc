@@ -41,6 +41,8 @@ void remove_left_parts_of(const std::string& path) {
 }  // namespace
 
 Result<std::string> file_to_replace(const std::string& path) {
+  // A part file beside it could be made, but never get that name.
+  if (path.empty()) return invalid_argument("cannot save '': give a file's name");
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (std::filesystem::is_directory(status)) {

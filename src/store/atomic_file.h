@@ -26,8 +26,8 @@ namespace outrider {
 
 // The file that saving `path` replaces: where a symbolic link leads, so that the link stays a link,
 // else `path`. It need not exist. Whoever locks what is read, changed and replaced (file_lock.h)
-// goes by this name: others may reach the file by another. Error: kInvalidArgument (a folder, or no
-// regular file).
+// goes by this name: others may reach the file by another. Error: kInvalidArgument (a folder, no
+// regular file, or an empty name).
 Result<std::string> file_to_replace(const std::string& path);
 
 // Movable, one thread at a time; several (in several processes) may save the same file: the last
@@ -36,7 +36,7 @@ class AtomicFile {
  public:
   // Begins a new content for `path`, which need not exist; a symbolic link is followed. What killed
   // processes left of earlier contents is removed. `ops` must outlive the file. Errors name `path`:
-  // kNotFound (no such folder), kInvalidArgument (a folder, or no regular file), kInternal.
+  // kNotFound (no such folder), kInvalidArgument (as file_to_replace()), kInternal.
   static Result<AtomicFile> create(const std::string& path, FileOps& ops);
 
   AtomicFile(AtomicFile&& other) noexcept;

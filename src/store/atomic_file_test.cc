@@ -230,6 +230,11 @@ TEST_F(AtomicFileTest, WhatKilledProcessesLeftIsRemovedByTheNextThatBegins) {
   EXPECT_EQ(dir_.n_entries(), 2);
 }
 
+TEST_F(AtomicFileTest, AnEmptyNameIsFoundBeforeTheWork) {
+  EXPECT_EQ(check_writable("").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(file_to_replace("").status().code(), StatusCode::kInvalidArgument);
+}
+
 // By a thread of this process, and by another one, which is told when to go on.
 TEST_F(AtomicFileTest, WhatIsBeingWrittenIsNotTakenForWhatAKilledProcessLeft) {
   int begun[2], go_on[2];

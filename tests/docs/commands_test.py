@@ -40,6 +40,7 @@ SECONDS = bound(300)  # a bound for a block, not a measure
 OTHERS = {
     "--prefix": "cmake --install", "--preset": "cmake", "--install": "cmake", "--build": "cmake",
     "--no-healthcheck": "docker run", "--cpus": "docker run",
+    "--stop-timeout": "docker run",
     "--wrap": "the linker",
 }
 # Pages whose tables have another program's options in their first column.

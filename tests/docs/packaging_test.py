@@ -59,5 +59,19 @@ def test_the_unit_waits_for_the_network():
         assert line in unit
 
 
+def test_the_server_has_time_to_write_its_prompt_cache_when_it_is_stopped():
+    unit = (ROOT / "packaging/outrider.service").read_text()
+    drain = 8  # the default of --drain
+    writing = 2048 / 25  # seconds for the default of --prompt-cache-mib, on a disk with 25 MiB/s
+    waits = int(re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE).group(1))
+    assert waits >= drain + writing
+    for document, grace in (("packaging/Dockerfile", r"--stop-timeout (\d+)"),
+                            ("packaging/Dockerfile", r"terminationGracePeriodSeconds: (\d+)"),
+                            ("docs/server.md", r"--stop-timeout (\d+)"),
+                            ("docs/server.md", r"terminationGracePeriodSeconds: (\d+)")):
+        told = re.search(grace, (ROOT / document).read_text())
+        assert told and int(told.group(1)) == waits, f"{document}: {grace}"
+
+
 def test_nothing_that_was_built_gets_into_the_image():
     assert "build" in (ROOT / ".dockerignore").read_text().splitlines()

@@ -41,6 +41,37 @@ class SystemPromptTest(PageCase):
         self.page.get_by_text("Back to the server's defaults").click()
         self.assertEqual(self.page.locator(".note-message").count(), 0)
 
+    def test_typing_in_it_leaves_what_is_typed_elsewhere(self):
+        self.open()
+        self.ask("first")
+        self.page.locator(".user").hover()
+        self.page.get_by_label("Edit and send again").click()
+        self.page.fill(".edit", "changed")
+        self.page.click("#open-settings")
+        for system in ("Be brief.", "Be very brief.", ""):
+            self.page.fill("#setting-system", system)
+            self.assertEqual(self.page.locator(".note-message pre").all_inner_texts(),
+                             [system] if system else [])
+            self.assertEqual(self.page.input_value(".edit"), "changed")
+        self.page.fill("#setting-system", "Be brief.")
+        self.assertEqual(self.page.evaluate("document.querySelector('#messages').firstChild.className"),
+                         "message note-message")
+        self.page.press(".edit", "Enter")
+        self.until(lambda: len(self.bodies) == 2, "the request")
+        self.ended()
+        self.assertEqual([one["content"] for one in self.bodies[1]["messages"]], ["Be brief.", "changed"])
+
+    @needs_mock
+    def test_typing_in_it_leaves_the_results_of_tools(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.page.fill("#setting-tools", '[{"type": "function", "function": {"name": "get_weather"}}]')
+        self.ask("How is the weather?")
+        self.page.fill(".results textarea", "blue")
+        self.page.fill("#setting-system", "Be brief.")
+        self.assertEqual(self.text(".note-message pre"), "Be brief.")
+        self.assertEqual(self.page.input_value(".results textarea"), "blue")
+
     def test_it_is_in_the_file_and_comes_back_from_it(self):
         self.open()
         self.page.click("#open-settings")
@@ -158,6 +189,41 @@ class FocusTest(PageCase):
         self.assertEqual(self.focused(), "open-settings")
 
 
+class ComposingTest(PageCase):
+    """Escape that ends an input method's composition is for that alone."""
+
+    def test_it_ends_neither_an_edit_nor_a_new_name(self):
+        self.open()
+        self.ask("first")
+        self.page.locator(".user").hover()
+        self.page.get_by_label("Edit and send again").click()
+        self.page.fill(".edit", "changed")
+        self.press_composing(".edit", "Escape")
+        self.assertEqual(self.page.input_value(".edit"), "changed")
+        self.page.press(".edit", "Escape")
+        self.assertEqual(self.page.locator(".edit").count(), 0)
+        self.page.locator(".conversation-list li").hover()
+        self.page.get_by_label("Rename first").click()
+        self.page.fill(".rename", "A name")
+        self.press_composing(".rename", "Escape")
+        self.assertEqual(self.page.input_value(".rename"), "A name")
+        self.page.press(".rename", "Escape")
+        self.assertEqual(self.text(".conversation-list .name"), "first")
+
+    @needs_mock
+    def test_it_stops_no_answer_and_closes_no_panel(self):
+        self.mock.hold_at = 20
+        self.open()
+        self.page.click("#open-settings")
+        self.press_composing("#setting-system", "Escape")
+        self.assertTrue(self.page.locator("#panel").is_visible())
+        self.send("first")
+        self.until(lambda: len(self.text(".assistant .markdown")) > 5, "some text")
+        self.press_composing("#prompt", "Escape")
+        self.mock.go.set()
+        self.assertIn("section 2.", self.ended().inner_text())
+
+
 class ListTest(PageCase):
     @needs_mock
     def test_the_list_says_in_which_conversation_an_answer_is_written(self):
@@ -219,6 +285,12 @@ class NarrowListTest(PageCase):
         self.assertFalse(self.page.evaluate("document.querySelector('#main').inert"))
         self.assertEqual(self.page.evaluate("document.activeElement.id"), "toggle-sidebar")
         self.assertEqual(self.page.get_by_role("heading", level=1).count(), 1)
+
+    def test_escape_of_an_input_method_leaves_the_list_open(self):
+        self.open()
+        self.page.click("#toggle-sidebar")
+        self.press_composing("#close-sidebar", "Escape")
+        self.assertTrue(self.page.evaluate("document.querySelector('#main').inert"))
 
     def test_a_notice_lies_over_neither_the_search_nor_the_first_conversations(self):
         self.open()

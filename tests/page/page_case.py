@@ -136,5 +136,11 @@ class PageCase(unittest.TestCase):
             self.page.wait_for_timeout(20)
         self.fail(f"never: {what}")
 
+    def press_composing(self, selector, key):
+        """The key that ends an input method's composition, as browsers tell it, and as Safari does."""
+        for told in ({"isComposing": True}, {"keyCode": 229}):
+            self.page.locator(selector).dispatch_event(
+                "keydown", {"key": key, "bubbles": True, "cancelable": True, **told})
+
     def text(self, selector):
         return self.page.locator(selector).inner_text()

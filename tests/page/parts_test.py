@@ -26,6 +26,33 @@ class SideBySideTest(PageCase):
         self.assertEqual(panes.nth(0).locator(".pane-text").inner_text(),
                          panes.nth(1).locator(".pane-text").inner_text())
 
+    def further(self, fields):
+        """Sets the further fields of requests."""
+        if not self.page.locator("#setting-more").is_visible():
+            self.page.click("#open-settings")
+            self.page.click(".more summary")
+        self.page.fill("#setting-more", fields)
+
+    @needs_mock
+    def test_further_fields_leave_speculation_off_on_one_side_and_decide_the_seed(self):
+        self.open()
+        self.further('{"speculative": {"width": 3, "min_p": 0.1}, "seed": 7}')
+        self.page.fill("#setting-width", "5")
+        self.page.check(".checks input[value=suffix]")
+        self.page.click("#view-compare")
+        self.send("Explain")
+        self.page.wait_for_selector(".verdict.same")
+        self.assertEqual([(body["speculative"], body["seed"]) for body in self.bodies],
+                         [(False, 7), ({"drafters": ["suffix"], "width": 3, "min_p": 0.1}, 7)])
+        self.further('{"speculative": false, "seed": -1}')
+        self.send("Explain")
+        self.until(lambda: len(self.bodies) == 4, "both requests")
+        self.page.wait_for_selector(".verdict.same")
+        self.assertEqual([body["speculative"] for body in self.bodies[2:]],
+                         [False, {"drafters": ["suffix"], "width": 5}])
+        seeds = {body["seed"] for body in self.bodies[2:]}
+        self.assertEqual((len(seeds), min(seeds) >= 0), (1, True), "the same for both")
+
     def test_the_texts_can_be_read_on_low_screens(self):
         self.open()
         self.page.click("#view-compare")
@@ -133,6 +160,8 @@ class SettingsTest(PageCase):
         self.assertIn("No JSON", self.text("#setting-more-problem"))
         self.page.fill("#setting-more", '{"stream": false}')
         self.assertIn("“stream” is the page's own", self.text("#setting-more-problem"))
+        self.page.fill("#setting-more", '{"speculative": 3}')
+        self.assertIn("true, false or an object", self.text("#setting-more-problem"))
         self.page.fill("#setting-more", '{"n": 2}')
         self.assertIn("“n” is the page's own", self.text("#setting-more-problem"))
         self.send("hello")
@@ -142,6 +171,22 @@ class SettingsTest(PageCase):
         self.ask("hello")
         self.assertEqual((self.bodies[0]["repeat_penalty"], self.bodies[0]["logit_bias"]),
                          (1.1, {"15": -1}))
+
+    @needs_mock
+    def test_further_fields_add_to_what_is_set_of_speculation(self):
+        self.open()
+        self.page.click("#open-settings")
+        self.page.fill("#setting-width", "5")
+        self.page.click(".more summary")
+        self.page.fill("#setting-more", '{"speculative": {"rule": "coupled"}}')
+        self.ask("hello")
+        self.page.fill("#setting-more", '{"speculative": false}')
+        self.ask("hello")
+        self.page.fill("#setting-more", '{"speculative": {"rule": "coupled"}}')
+        self.page.click("#setting-speculation")
+        self.ask("hello")
+        self.assertEqual([body["speculative"] for body in self.bodies],
+                         [{"width": 5, "rule": "coupled"}, False, False])
 
     @needs_mock
     def test_speculation_can_be_switched_off_and_everything_put_back(self):

@@ -121,6 +121,33 @@ class StatesTest(PageCase):
         self.page.wait_for_selector("#model-state.ready")
 
     @needs_mock
+    def test_what_stands_in_the_way_keeps_its_button_and_its_focus_while_the_server_is_asked_again(self):
+        self.mock.models = STATES["failed"]
+        self.open()
+        self.page.evaluate("""() => {
+            window.changed = 0;
+            new MutationObserver(() => ++window.changed).observe(document.querySelector('#banner'),
+                {childList: true, subtree: true, characterData: true, attributes: true});
+        }""")
+        self.page.focus("#banner button")
+        for _ in range(2):  # the second answer is there: what the first one changed has been seen
+            with self.page.expect_response("**/v1/models"):
+                self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            self.page.wait_for_timeout(100)
+        self.assertEqual(self.page.evaluate("[window.changed, document.activeElement.textContent]"),
+                         [0, "Try again"])
+
+    @needs_mock
+    def test_progress_is_shown_in_the_bar_that_is_there(self):
+        self.mock.health = 0.37
+        self.page.goto(self.url)
+        self.page.wait_for_selector("text=Opening smollm2-1.7b-q4_0, 37 %")
+        self.page.evaluate("window.bar = document.querySelector('#banner progress')")
+        self.mock.health = 0.5
+        self.page.wait_for_selector("text=Opening smollm2-1.7b-q4_0, 50 %")
+        self.assertEqual(self.page.evaluate("[window.bar.isConnected, window.bar.value]"), [True, 0.5])
+
+    @needs_mock
     def test_the_chosen_model_is_asked(self):
         self.mock.models = STATES["many"]
         self.open()

@@ -9,6 +9,16 @@ CLOSED = """window.closed_store = false;
       return transaction.apply(this, given);
     };"""
 
+# Reading fails by the functions, and of the records, that sessionStorage.unreadable names.
+UNREADABLE = """for (const name of ["getAll", "getAllKeys", "get"]) {
+      const read = IDBObjectStore.prototype[name];
+      IDBObjectStore.prototype[name] = function (...given) {
+        if (sessionStorage.unreadable?.split(" ").some((one) => [name, given[0]].includes(one)))
+          throw new DOMException("Failed to read large IndexedDB value", "DataError");
+        return read.apply(this, given);
+      };
+    }"""
+
 
 class StoreTest(PageCase):
     def set_quota(self, **size):
@@ -42,3 +52,34 @@ class StoreTest(PageCase):
         answer = self.ask("Explain")
         self.assertGreater(len(answer.locator(".markdown").inner_text()), 5)
         self.page.wait_for_selector(".toast:has-text('Not kept in this browser: The database connection')")
+
+    def read_without(self, *names):
+        """Loads the page again; whether it says that something cannot be read, and what it lists."""
+        self.page.evaluate("(names) => sessionStorage.unreadable = names", " ".join(names))
+        self.page.reload()
+        self.page.wait_for_selector("#model-state.ready")
+        return (self.page.locator(".toast").all_inner_texts(),
+                self.page.locator(".conversation-list .name").all_inner_texts())
+
+    @needs_mock
+    def test_conversations_that_cannot_be_read_are_said_and_the_others_shown(self):
+        self.context.add_init_script(UNREADABLE)
+        self.open()
+        for question in ("first", "second"):
+            self.page.click("#new-conversation")
+            self.ask(question)
+        key = self.page.evaluate("""() => new Promise((resolve) => {
+            indexedDB.open("outrider").onsuccess = ({target: {result}}) => {
+              const store = result.transaction("conversations").objectStore("conversations");
+              store.getAll().onsuccess = ({target: {result}}) =>
+                resolve(result.find(({messages}) => messages[0].content === "first").id);
+            };
+        })""")
+        why = "cannot be read: Failed to read large IndexedDB value"
+        self.assertEqual(self.read_without(), ([], ["second", "first"]))
+        self.assertEqual(self.read_without("getAll"), ([], ["second", "first"]))
+        self.assertEqual(self.read_without("getAll", key),
+                         ([f"1 of the conversations in this browser {why}"], ["second"]))
+        self.assertEqual(self.read_without("getAll", "getAllKeys"),
+                         ([f"The conversations in this browser {why}"], []))
+        self.assertEqual(self.read_without(), ([], ["second", "first"]), "they are still there")

@@ -201,6 +201,31 @@ class TabsTest(PageCase):
         self.in_tab(self.context.pages[1])
         self.until(lambda: self.names() == [], "it is deleted here, too")
 
+    def reloaded_while_it_answers(self, ask):
+        """One tab asks and is loaded again in the middle of the answer, then asks once more."""
+        one, other = self.two_tabs()
+        self.mock.hold_at = 20
+        ask()
+        self.until(lambda: len(self.bodies) == 2, "the request")
+        self.until(lambda: len(self.page.locator(".assistant .markdown").last.inner_text()) > 5, "some text")
+        self.page.reload()
+        self.page.wait_for_selector(".assistant")
+        self.mock.hold_at = None
+        self.ask("third")
+        asked = self.questions()
+        self.in_tab(one)
+        self.until(lambda: self.questions() == asked, "the third question")
+        self.assertEqual(self.names(), ["first"])
+        self.assertEqual(self.kept(), {"first": asked})
+
+    @needs_mock
+    def test_a_tab_that_is_loaded_again_while_it_answers_leaves_one_conversation_in_the_other(self):
+        self.reloaded_while_it_answers(lambda: self.send("second"))
+
+    @needs_mock
+    def test_a_tab_that_is_loaded_again_while_it_answers_again_leaves_one_conversation_too(self):
+        self.reloaded_while_it_answers(lambda: self.page.get_by_label("Answer again").click())
+
     def test_a_setting_that_one_changes_is_not_undone_by_the_other(self):
         one, other = self.two_tabs()
         self.page.click("#open-settings")

@@ -38,6 +38,7 @@ class ChatCommand : public Command {
   ChatCommand() : Command("chat", "talk with a model in the terminal", kChatDetails) {}
   void add_options(CLI::App& app) override;
   void check() override;
+  Status prepare() override { return read_constraint(request_); }
   ModelArguments* models() override { return &model_; }
   Result<int> run() override;
 
@@ -149,7 +150,6 @@ int ChatCommand::talk(ChatState& chat, ChatReader& reader, SignalWatch& signals)
 }
 
 Result<int> ChatCommand::run() {
-  OUTRIDER_RETURN_IF_ERROR(read_constraint(request_));
   interactive_ = isatty(STDIN_FILENO) == 1;
   const std::vector<int> of_terminal =
       interactive_ ? std::vector<int>{SIGTSTP, SIGWINCH} : std::vector<int>{};

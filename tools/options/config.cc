@@ -50,6 +50,18 @@ std::vector<const CLI::Option*> rivals_of(const CLI::App& command, const std::st
   return found;
 }
 
+// Whether the command's own table names a rival of what stands at the top, which is further away.
+bool is_replaced_by_table(const CLI::App& command, const TomlEntry& entry,
+                          const std::vector<TomlEntry>& all) {
+  if (!entry.table.empty()) return false;
+  const std::vector<const CLI::Option*> rivals = rivals_of(command, entry.key);
+  return std::any_of(rivals.begin(), rivals.end(), [&](const CLI::Option* rival) {
+    return std::any_of(all.begin(), all.end(), [&](const TomlEntry& other) {
+      return other.table == command.get_name() && rival->check_lname(other.key);
+    });
+  });
+}
+
 // Whether something nearer than a config file stands in place of this option.
 bool is_replaced(const CLI::App& command, const std::string& name) {
   const std::vector<const CLI::Option*> rivals = rivals_of(command, name);
@@ -72,7 +84,7 @@ void forget_rivals(const CLI::App& command, const CLI::Option& typed) {
 // Reads our TOML for CLI11, and leaves out what something nearer has set.
 class LayeredConfig : public CLI::Config {
  public:
-  explicit LayeredConfig(const CLI::App& root) : root_(root) {}
+  explicit LayeredConfig(CLI::App& root) : root_(root) {}
 
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
 
@@ -80,8 +92,8 @@ class LayeredConfig : public CLI::Config {
     text_.assign(std::istreambuf_iterator<char>(input), {});
     Result<TomlFile> file = parse_toml(text_);
     if (!file.ok()) refuse(file.status().message());
-    const std::vector<const CLI::App*> chosen =
-        root_.get_subcommands([](const CLI::App* app) { return app->parsed() > 0; });
+    const std::vector<CLI::App*> chosen =
+        root_.get_subcommands([](CLI::App* app) { return app->parsed() > 0; });
     std::vector<CLI::ConfigItem> result;
     if (chosen.empty()) return result;
     // CLI11 takes the first value that it gets: what is under the command's own table goes first.
@@ -89,14 +101,16 @@ class LayeredConfig : public CLI::Config {
                           [](const TomlEntry& entry) { return !entry.table.empty(); });
     for (TomlEntry& entry : file->entries) {
       std::replace(entry.key.begin(), entry.key.end(), '_', '-');
+    }
+    CLI::App& command = *chosen.front();
+    for (const TomlEntry& entry : file->entries) {
       if (is_of_models(entry)) continue;
       check_known(entry);
-      const CLI::App& command = *chosen.front();
-      const CLI::Option* const option = find_option(command, entry.key);
       const bool meant = entry.table.empty() || entry.table == command.get_name();
-      if (!meant || option == nullptr || set_in_environment(entry.key)) continue;
-      if (is_replaced(command, entry.key)) continue;
-      check_values(*option, entry);
+      if (!meant || find_option(command, entry.key) == nullptr) continue;
+      if (set_in_environment(entry.key) || is_replaced(command, entry.key)) continue;
+      if (is_replaced_by_table(command, entry, file->entries)) continue;
+      check_values(*command.get_option("--" + entry.key), entry);
       result.push_back(
           {.parents = {command.get_name()}, .name = entry.key, .inputs = entry.values});
     }
@@ -142,15 +156,20 @@ class LayeredConfig : public CLI::Config {
            near.empty() ? "" : "did you mean '" + near + "'?");
   }
 
-  void check_values(const CLI::Option& option, const TomlEntry& entry) const {
-    const bool many = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  void check_values(CLI::Option& option, const TomlEntry& entry) const {
+    const bool is_flag = option.get_expected_max() == 0;  // -v, too, which may be typed twice
+    const bool many =
+        !is_flag && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
     if (!many && entry.values.size() != 1) refuse(entry, "'" + entry.key + "' takes one value");
-    const bool is_switch = option.get_expected_max() == 0;  // and takes one value
-    if (!is_switch || entry.values[0] == "true" || entry.values[0] == "false") return;
-    refuse(entry, "'" + entry.key + "' is " + entry.values[0] + ", but must be true or false");
+    if (!is_flag) return;
+    std::vector<std::string> words = choices_of(option);  // --color's
+    if (words.empty()) words = {"true", "false"};         // a switch
+    const std::string& given = entry.values[0];
+    if (std::find(words.begin(), words.end(), given) != words.end()) return;
+    refuse(entry, "'" + entry.key + "' is " + given + ", but must be " + list_of(words, " or "));
   }
 
-  const CLI::App& root_;
+  CLI::App& root_;
   mutable std::string text_;  // CLI11 reads through a const function
 };
 

@@ -42,10 +42,17 @@ void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files, bool
 
 std::string file_option(const DrafterFile& file) { return option_name(file_option_of(file).name); }
 
-void check_drafter_files(const std::vector<DrafterFile>& files, const DrafterPlan& plan,
-                         const std::string& drafter) {
+const DrafterFile* typed_file(const CLI::App& app, const std::vector<DrafterFile>& files) {
   for (const DrafterFile& file : files) {
-    if (plan.mentions(file.drafter)) continue;
+    if (was_typed(app, file_option(file).substr(2))) return &file;
+  }
+  return nullptr;
+}
+
+void check_drafter_files(const CLI::App& app, const std::vector<DrafterFile>& files,
+                         const DrafterPlan& plan, const std::string& drafter) {
+  for (const DrafterFile& file : files) {
+    if (plan.mentions(file.drafter) || !was_typed(app, file_option(file).substr(2))) continue;
     throw UsageError(file_option(file) + " is given, but --drafter is '" + drafter + "'",
                      "give --drafter " + file.drafter + ", too, or leave the file out");
   }

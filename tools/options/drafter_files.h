@@ -18,10 +18,14 @@ void add_drafter_files(OptionGroup& group, std::vector<DrafterFile>& files, bool
 // The option that names such a file: "--ngram-static".
 std::string file_option(const DrafterFile& file);
 
-// Throws UsageError for files that no drafter of the plan reads. `drafter`: the plan as it was
-// given.
-void check_drafter_files(const std::vector<DrafterFile>& files, const DrafterPlan& plan,
-                         const std::string& drafter);
+// The first that was typed, and not only given by the environment or a config file; null: none.
+// `app`: that has the options.
+const DrafterFile* typed_file(const CLI::App& app, const std::vector<DrafterFile>& files);
+
+// Throws UsageError for files that were typed and that no drafter of the plan reads. `drafter`: the
+// plan as it was given.
+void check_drafter_files(const CLI::App& app, const std::vector<DrafterFile>& files,
+                         const DrafterPlan& plan, const std::string& drafter);
 
 // Of a command that writes none of them: throws UsageError where --ngram-dynamic was typed and
 // names a file that is not there, which would change nothing. `app`: that has the options.

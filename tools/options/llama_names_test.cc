@@ -58,8 +58,9 @@ TEST(LlamaNames, OfFrequentOptionsAreAllAnswered) {
     EXPECT_EQ(in_serve(theirs), "llama-server's " + std::string(theirs) + " is " +
                                     std::string(ours) + " in Outrider");
   }
-  for (const char* name : {"--embedding", "--embeddings", "--rerank", "--sse-ping-interval",
-                           "--spec-ngram-mod-n-max", "--cache-prompt", "-cb", "--mlock"}) {
+  for (const char* name :
+       {"--embedding", "--embeddings", "--rerank", "--sse-ping-interval", "--spec-ngram-mod-n-max",
+        "--cache-prompt", "-cb", "--mlock", "--adaptive-target", "--adaptive-decay"}) {
     EXPECT_NE(in_serve(name), "") << name;
   }
 }

@@ -101,13 +101,14 @@ void check_request(RequestArguments& a, const ModelArguments& model,
   const CompletionRequest& r = a.request;
   require_ok(check_rule(r, model.target.exact));
   const bool named = r.speculative && !r.drafters.empty();
-  if (r.speculative && !named && r.width == 1 && !a.files.empty()) {
-    throw UsageError(
-        file_option(a.files.front()) + " is given, but --width is 1, which is plain decoding",
-        "leave one of them out");
+  const DrafterFile* const typed = typed_file(*a.app, a.files);
+  if (r.speculative && !named && r.width == 1 && typed != nullptr) {
+    throw UsageError(file_option(*typed) + " is given, but --width is 1, which is plain decoding",
+                     "leave one of them out");
   }
   const DrafterPlan plan = named ? r.drafters : automatic ? *automatic : chosen_drafters(a, model);
-  check_drafter_files(a.files, plan, drafter_text(r));
+  // --drafter none was said, so that a call can be compared with itself.
+  if (r.speculative) check_drafter_files(*a.app, a.files, plan, drafter_text(r));
   if (named && mentions_draft(plan) && !has_draft(model)) {
     throw UsageError("--drafter is '" + drafter_text(r) + "', but there is no " +
                          (plan.mentions(kDraftModelName) ? "draft model" : "file of that head"),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <optional>
 
 #include "dist/gumbel.h"
 #include "dist/log_probability.h"
@@ -10,17 +12,20 @@
 namespace outrider {
 namespace {
 
+// REQUIRES: q is dense
+std::vector<double> probabilities_of(std::span<const Token> tokens, const Distribution& q) {
+  const double log_sum = log_sum_exp(q.logits, q.scale);
+  std::vector<double> p;
+  for (const Token token : tokens) {
+    const float logit = q.logits[static_cast<std::size_t>(token)];
+    p.push_back(std::exp(static_cast<double>(q.scale) * static_cast<double>(logit) - log_sum));
+  }
+  return p;
+}
+
 // The `n` largest probabilities, falling.
 std::vector<double> largest(const Distribution& q, std::size_t n) {
-  if (q.tokens.empty()) {
-    const double log_sum = log_sum_exp(q.logits, q.scale);
-    std::vector<double> p;
-    for (const Token token : likeliest(q.logits, n)) {
-      const float logit = q.logits[static_cast<std::size_t>(token)];
-      p.push_back(std::exp(static_cast<double>(q.scale) * static_cast<double>(logit) - log_sum));
-    }
-    return p;
-  }
+  if (q.tokens.empty()) return probabilities_of(likeliest(q.logits, n), q);
   std::vector<double> p = probabilities(q);
   n = std::min(n, p.size());
   std::partial_sort(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(n), p.end(),
@@ -50,25 +55,59 @@ DraftRivals rivals_of(std::span<const PerturbedChoice> choices, NoiseKey key, fl
   return {first.token, second.token, lead / static_cast<double>(sharpness), noise_lead};
 }
 
-// Where one token is left of the row (temperature 0): that one, and the row's likeliest others.
-std::vector<PerturbedChoice> greedy_top(std::span<const float> row, Token chosen,
-                                        std::size_t count) {
-  const auto with_score = [row](Token token) {
-    return PerturbedChoice{token, static_cast<double>(row[static_cast<std::size_t>(token)])};
+// Where the chain leaves one token of the row (temperature 0): what stands in for the rest.
+//
+// What the row has above that token the chain has ruled out (a grammar, a bias) or pushed down
+// (penalties). The target's chain does the same, so those are no guesses, and nothing is compared
+// with them.
+struct GreedyRow {
+  std::span<const float> logits;  // the row without what is above the chosen token
+  std::vector<float> copy;        // holds it, where there is any
+  std::vector<Token> top;         // its likeliest
+
+  // `count` of `top`, at least 1.
+  GreedyRow(std::span<const float> row, Token chosen, std::size_t count)
+      : logits(row), top(likeliest(row, count)) {
+    const float most = row[static_cast<std::size_t>(chosen)];
+    // Mostly the chosen one is the row's first, and nothing but `top` is computed.
+    if (top.empty() || !(row[static_cast<std::size_t>(top[0])] > most)) return;
+    copy.assign(row.begin(), row.end());
+    for (float& value : copy) {
+      value = value > most ? -std::numeric_limits<float>::infinity() : value;
+    }
+    logits = copy;
+    top = likeliest(logits, count);
+  }
+  GreedyRow(const GreedyRow&) = delete;
+  GreedyRow& operator=(const GreedyRow&) = delete;
+
+  // The `n` largest probabilities, falling; no more than there are of `top`.
+  std::vector<double> largest(std::size_t n) const {
+    return probabilities_of(std::span(top).first(std::min(n, top.size())), {.logits = logits});
+  }
+};
+
+// The chosen token, then the likeliest others, `count` together.
+std::vector<PerturbedChoice> greedy_top(const GreedyRow& left, Token chosen, std::size_t count) {
+  const auto with_score = [&left](Token token) {
+    const float logit = left.logits[static_cast<std::size_t>(token)];
+    return PerturbedChoice{token, static_cast<double>(logit)};
   };
   std::vector<PerturbedChoice> top = {with_score(chosen)};
-  for (const Token token : likeliest(row, count)) {
+  for (const Token token : left.top) {
     if (token != chosen && top.size() < count) top.push_back(with_score(token));
   }
   return top;
 }
 
-// How many children the shape wants here.
-std::int32_t n_children(const Distribution& q, const ChoiceContext& c) {
+// One child, whatever the probabilities are.
+bool is_plain(const ChoiceContext& c) {
+  return c.max_children == 1 && c.shape.p_min <= 0.0f && c.shape.p_ratio <= 0.0f;
+}
+
+// How many children the shape wants here, by the largest probabilities: two at least, if there are.
+std::int32_t n_children(std::span<const double> p, const ChoiceContext& c) {
   const DraftShape& shape = c.shape;
-  const bool plain = c.max_children == 1 && shape.p_min <= 0.0f && shape.p_ratio <= 0.0f;
-  if (plain) return 1;
-  const std::vector<double> p = largest(q, static_cast<std::size_t>(std::max(2, c.max_children)));
   if (p.empty()) return 0;
   if (p[0] < static_cast<double>(shape.p_min)) return 0;
   if (p.size() > 1 && p[0] < static_cast<double>(shape.p_ratio) * p[1]) return 0;
@@ -88,7 +127,16 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
   DraftChoice choice;
   if (q.size() == 0) return choice;
   const bool single = c.greedy && q.size() == 1;
-  const std::int32_t wanted = n_children(single ? Distribution{.logits = row} : q, c);
+  std::optional<GreedyRow> left;
+  if (single && (c.wants_confidence || !is_plain(c))) {
+    left.emplace(row, q.token(0), static_cast<std::size_t>(c.max_children) + 1);
+  }
+  const auto largest_here = [&](std::int32_t n) {
+    const std::size_t most = static_cast<std::size_t>(n);
+    return left ? left->largest(most) : largest(q, most);
+  };
+  const std::int32_t wanted =
+      is_plain(c) ? 1 : n_children(largest_here(std::max(2, c.max_children)), c);
   if (wanted == 0) return choice;
   const std::uint64_t position = c.root_position + static_cast<std::uint64_t>(c.depth) + 1;
   const NoiseKey key =
@@ -102,7 +150,7 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
   if (!c.draws) scored.scale *= c.sharpness;
   std::vector<PerturbedChoice> best = perturbed_top(scored, key, count);
   if (best.empty()) return choice;
-  if (single && count > 1) best = greedy_top(row, best[0].token, count);
+  if (left && count > 1) best = greedy_top(*left, best[0].token, count);
   const std::size_t n = std::min(best.size(), static_cast<std::size_t>(wanted));
   for (std::size_t i = 0; i < n; ++i) choice.tokens.push_back(best[i].token);
   if (c.draws) {
@@ -117,7 +165,7 @@ DraftChoice choose_draft(std::span<const float> row, const Distribution& q,
     choice.confidence = leads(best, n);
     return choice;
   }
-  for (const double p : largest(single ? Distribution{.logits = row} : q, n)) {
+  for (const double p : largest_here(static_cast<std::int32_t>(n))) {
     choice.confidence.push_back(static_cast<float>(p));
   }
   return choice;

@@ -9,7 +9,9 @@
 // never decides whether it is sent.
 //
 // Where the sampler chain is greedy (temperature 0), the raw row stands in for what it leaves: its
-// likeliest tokens in order, and for the shape the probabilities at temperature 1.
+// likeliest tokens in order, and for the shape the probabilities at temperature 1. What it has
+// above the one that the chain leaves was ruled out by a grammar or a bias, or pushed down by
+// penalties: that counts as impossible.
 //
 // Tested by draft_choice_test.cc.
 #pragma once
@@ -35,7 +37,7 @@ struct DraftChoice {
   //
   // The lead is in a log p + g, the target's noise included: the target says another token only
   // where its log q differs by as much. A token that won against the odds, by a hair, and one
-  // that won by far may have the same p. Greedy: in the raw row.
+  // that won by far may have the same p. Greedy: in the raw row, without what the chain ruled out.
   std::vector<float> confidence;
   // What they were drawn from, and which of them were; no tokens: none were.
   Draw draw;

@@ -192,6 +192,52 @@ TEST(DraftChoice, WhereTheChainIsGreedyTheRawRowGivesTheBranches) {
   EXPECT_TRUE(choose_draft(kRow, Distribution{}, {.shape = {}}).tokens.empty());
 }
 
+// A grammar, a bias or penalties: the target's chain leaves the same one.
+TEST(DraftChoice, WhatAGreedyChainRuledOutIsNoGuessAndNoRival) {
+  const std::vector<float> row = {5.0f, 4.0f, 1.0f};
+  const float logit = 4.0f;
+  const Token only = 1;
+  const Distribution greedy{.logits = {&logit, 1}, .tokens = {&only, 1}};
+  const DraftShape all{.split_p = 0.0f};
+  const DraftChoice c = choose_draft(
+      row, greedy, {.shape = all, .max_children = 3, .greedy = true, .wants_confidence = true});
+  EXPECT_EQ(c.tokens, (std::vector<Token>{1, 2}));
+  ASSERT_EQ(c.confidence.size(), 2U);
+  EXPECT_NEAR(c.confidence[0], 1.0 / (1.0 + std::exp(-3.0)), 1e-6);
+  EXPECT_NEAR(c.confidence[1], 1.0 / (1.0 + std::exp(3.0)), 1e-6);
+  // One child alone is as sure.
+  const DraftChoice one = choose_draft(
+      row, greedy, {.shape = all, .max_children = 1, .greedy = true, .wants_confidence = true});
+  EXPECT_EQ(one.tokens, std::vector<Token>{1});
+  EXPECT_FLOAT_EQ(one.confidence.at(0), c.confidence[0]);
+  // And of what is left it has 0.95, so nothing else is worth a branch.
+  const DraftShape sure{.split_p = 0.1f, .p_min = 0.9f, .p_ratio = 10.0f};
+  for (const bool draws : {false, true}) {
+    const DraftChoice d = choose_draft(row, greedy,
+                                       {.shape = sure,
+                                        .max_children = 3,
+                                        .draws = draws,
+                                        .greedy = true,
+                                        .wants_confidence = true});
+    EXPECT_EQ(d.tokens, std::vector<Token>{1});
+    EXPECT_GT(d.confidence.at(0), 0.9f);
+  }
+}
+
+TEST(DraftChoice, WhereAGreedyChainLeftTheLeastLikelyTokenItIsSure) {
+  const std::vector<float> row = {5.0f, 4.0f, 1.0f, 4.5f};
+  const float logit = 1.0f;
+  const Token only = 2;
+  const Distribution greedy{.logits = {&logit, 1}, .tokens = {&only, 1}};
+  const DraftChoice c = choose_draft(row, greedy,
+                                     {.shape = {.split_p = 0.0f, .p_min = 0.9f},
+                                      .max_children = 4,
+                                      .greedy = true,
+                                      .wants_confidence = true});
+  EXPECT_EQ(c.tokens, std::vector<Token>{2});
+  EXPECT_EQ(c.confidence, std::vector<float>{1.0f});
+}
+
 TEST(DraftChoice, OneTokenThatAFilterLeftIsCertain) {
   const float logit = -1.0f;  // the least likely of the row, but all that a grammar allows
   const Token only = 3;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "draft/ngram/ngram_limit.h"
@@ -20,6 +21,8 @@ struct NgramRecord {
 };
 static_assert(sizeof(NgramRecord) == 20);
 static_assert(sizeof(Follower) == 8);
+
+constexpr const char* kAges = "ages";
 
 enum Param { kShortest, kLongest, kNgrams, kFollowers, kCounts };
 
@@ -42,9 +45,8 @@ Status broken(const std::string& path, const std::string& what) {
   return data_loss("'" + path + "' is damaged: " + what);
 }
 
-// Adds one n-gram's followers, the best one last. "" or what is wrong with them.
-std::string add_followers(NgramCache& cache, const Ngram& ngram,
-                          std::span<const Follower> followers, std::int32_t n_vocab) {
+// "" or what is wrong with one n-gram's followers.
+std::string wrong_followers(std::span<const Follower> followers, std::int32_t n_vocab) {
   for (std::size_t i = 0; i < followers.size(); ++i) {
     const Follower& follower = followers[i];
     if (!is_token(follower.token, n_vocab)) return "a follower is outside the vocabulary";
@@ -53,10 +55,34 @@ std::string add_followers(NgramCache& cache, const Ngram& ngram,
     if (i > 0 && follower.token == followers[0].token) return "a follower is there twice";
     if (i > 1 && follower.token <= followers[i - 1].token) return "its followers are not sorted";
   }
-  for (std::size_t i = followers.size(); i-- > 0;) {
-    (void)cache.add(ngram, followers[i].token, followers[i].count);
-  }
   return "";
+}
+
+// Adds one n-gram's followers: by rising token, since each then goes behind those that are there
+// (falling, all are moved for each), and the best one last, so that it wins among equals.
+void add_followers(NgramCache& cache, const Ngram& ngram, std::span<const Follower> followers) {
+  for (const Follower& follower : followers.subspan(1)) {
+    (void)cache.add(ngram, follower.token, follower.count);
+  }
+  (void)cache.add(ngram, followers[0].token, followers[0].count);
+}
+
+// The records in the order in which their n-grams came in; as they lie where the file does not say.
+// Nothing: what it says is no order.
+std::optional<std::vector<std::uint32_t>> by_age(const StoreFile& file, std::size_t n_records) {
+  std::vector<std::uint32_t> order(n_records);
+  std::iota(order.begin(), order.end(), 0U);
+  const Result<std::span<const std::uint32_t>> ages = file.section<std::uint32_t>(kAges);
+  if (!ages.ok()) return order;
+  if (ages->size() != n_records) return std::nullopt;
+  std::vector<bool> taken(n_records, false);
+  for (std::size_t i = 0; i < n_records; ++i) {
+    const std::size_t age = (*ages)[i];
+    if (age >= n_records || taken[age]) return std::nullopt;
+    taken[age] = true;
+    order[age] = static_cast<std::uint32_t>(i);
+  }
+  return order;
 }
 
 std::uint64_t sum_of_counts(const NgramCache& cache) {
@@ -65,25 +91,16 @@ std::uint64_t sum_of_counts(const NgramCache& cache) {
   return sum;
 }
 
-}  // namespace
-
-std::vector<std::uint32_t> sorted_ngrams(const NgramCache& cache) {
-  std::vector<std::uint32_t> places(cache.size());
-  std::iota(places.begin(), places.end(), 0U);
-  std::sort(places.begin(), places.end(),
-            [&cache](std::uint32_t a, std::uint32_t b) { return cache.ngram(a) < cache.ngram(b); });
-  return places;
-}
-
-Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path,
-                   FileOps& ops) {
+Status save_cache(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path,
+                  FileOps& ops, bool with_ages) {
   std::vector<NgramRecord> records;
   std::vector<Follower> followers;
   records.reserve(cache.size());
   followers.reserve(cache.followers());
   std::int32_t shortest = kMaxNgram;
   std::int32_t longest = 0;
-  for (const std::uint32_t place : sorted_ngrams(cache)) {
+  const std::vector<std::uint32_t> places = sorted_ngrams(cache);
+  for (const std::uint32_t place : places) {
     const NgramPart part = cache.part(place);
     NgramRecord record = {};
     const Ngram& ngram = cache.ngram(place);
@@ -112,7 +129,26 @@ Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const 
   contents.params[kCounts] = sum_of_counts(cache);
   contents.sections = {make_section("ngrams", std::span<const NgramRecord>(records)),
                        make_section("followers", std::span<const Follower>(followers))};
+  // A place in the cache is an age: n-grams lie there in the order in which they came in.
+  if (with_ages) {
+    contents.sections.push_back(make_section(kAges, std::span<const std::uint32_t>(places)));
+  }
   return save_store(path, contents, ops);
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> sorted_ngrams(const NgramCache& cache) {
+  std::vector<std::uint32_t> places(cache.size());
+  std::iota(places.begin(), places.end(), 0U);
+  std::sort(places.begin(), places.end(),
+            [&cache](std::uint32_t a, std::uint32_t b) { return cache.ngram(a) < cache.ngram(b); });
+  return places;
+}
+
+Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path,
+                   FileOps& ops) {
+  return save_cache(cache, tokenizer, path, ops, /*with_ages=*/false);
 }
 
 Status save_ngrams(const NgramCache& cache, const TokenizerId& tokenizer, const std::string& path) {
@@ -134,7 +170,7 @@ Result<NgramFile> load_ngrams(const std::string& path) {
   }
   NgramFile result;
   result.tokenizer = file.tokenizer();
-  result.cache.reserve(records->size());
+  std::vector<std::size_t> first_follower(records->size());
   std::size_t at = 0;
   Ngram before;
   for (std::size_t i = 0; i < records->size(); ++i) {
@@ -146,13 +182,22 @@ Result<NgramFile> load_ngrams(const std::string& path) {
     if (record.n_followers == 0 || record.n_followers > followers->size() - at) {
       return broken(path, where + "it has no followers, or more than there are");
     }
-    const std::string wrong = add_followers(
-        result.cache, ngram, followers->subspan(at, record.n_followers), result.tokenizer.n_vocab);
+    first_follower[i] = at;
+    const std::string wrong =
+        wrong_followers(followers->subspan(at, record.n_followers), result.tokenizer.n_vocab);
     if (!wrong.empty()) return broken(path, where + wrong);
     at += record.n_followers;
     before = ngram;
   }
   if (at != followers->size()) return broken(path, "some followers belong to no n-gram");
+  const std::optional<std::vector<std::uint32_t>> order = by_age(file, records->size());
+  if (!order) return broken(path, "the ages of its n-grams are no order");
+  result.cache.reserve(records->size());
+  for (const std::uint32_t i : *order) {
+    const NgramRecord& record = (*records)[i];
+    add_followers(result.cache, checked_ngram(record, result.tokenizer.n_vocab),
+                  followers->subspan(first_follower[i], record.n_followers));
+  }
   if (sum_of_counts(result.cache) != file.param(kCounts)) {
     return broken(path, "its counts do not add up");
   }
@@ -177,7 +222,8 @@ Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
   if (!cache.ok()) return cache.status();
   cache->count(text, /*from=*/0, /*min_order=*/1, kMaxNgram);
   PrivateFileOps ops;  // its n-grams are pieces of texts
-  return save_ngrams(limited_ngrams(*std::move(cache), most_bytes), tokenizer, path, ops);
+  return save_cache(limited_ngrams(*std::move(cache), most_bytes), tokenizer, path, ops,
+                    /*with_ages=*/true);
 }
 
 Result<NgramFile> merge_ngrams(const std::vector<std::string>& paths) {

@@ -1,9 +1,12 @@
 // N-gram caches in files: our own format, which is checked, and saved whole or not at all.
 //
-// A store file (store/store_format.h) of kind "ngram" with two sections:
+// A store file (store/store_format.h) of kind "ngram" with these sections:
 //     ngrams     {Token tokens[4]; uint32 n_followers} each, strictly rising
 //     followers  {Token, uint32 count} each: the followers of the first n-gram, then of the next,
 //                ...; the best one first, the others by rising token
+//     ages       uint32 each, in files that texts are added to: the n-gram's place in the order in
+//                which they came in, 0 the oldest. Files without it, of older versions too, have
+//                that order by rising n-gram.
 // params: shortest and longest n-gram, number of n-grams, number of followers, sum of all counts.
 //
 // Everything is checked when it is loaded: checksums, order, ids against the vocabulary, counts and
@@ -45,10 +48,10 @@ Result<NgramFile> load_ngrams(const std::string& path);
 // The same, and kInvalidArgument when the file is another tokenizer's.
 Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& tokenizer);
 
-// Counts `text`, all n-grams of it, into the file, which is made where it is missing and keeps to
-// `most_bytes` (draft/ngram/ngram_limit.h). Whoever else adds to it meanwhile, another process too,
-// waits (store/file_lock.h, on `path` with ".lock" behind it). Errors: those of load_ngrams() and
-// save_ngrams(), with the file as it was.
+// Counts `text`, all n-grams of it, into the file, which is made where it is missing, keeps to
+// `most_bytes` (draft/ngram/ngram_limit.h) and says how old its n-grams are. Whoever else adds to
+// it meanwhile, another process too, waits (store/file_lock.h, on `path` with ".lock" behind it).
+// Errors: those of load_ngrams() and save_ngrams(), with the file as it was.
 Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
                      const std::string& path, std::uint64_t most_bytes);
 

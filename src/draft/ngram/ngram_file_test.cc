@@ -15,6 +15,7 @@
 #include "store/store_writer.h"
 #include "testing/chi_square.h"
 #include "testing/faulty_file_ops.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 
 namespace outrider {
@@ -127,6 +128,7 @@ struct Record {
 struct Forged {
   std::vector<Record> records = {{{1, 2, -1, -1}, 2}, {{3, -1, -1, -1}, 1}};
   std::vector<Follower> followers = {{5, 2}, {4, 1}, {6, 1}};
+  std::vector<std::uint32_t> ages;  // none: a file without them
   std::uint64_t sum = 4;
   std::uint64_t n_records = 2;
 };
@@ -138,12 +140,18 @@ Status load_forged(const Forged& forged, const std::string& path) {
   contents.params = {1, 2, forged.n_records, forged.followers.size(), forged.sum, 0};
   contents.sections = {make_section("ngrams", std::span<const Record>(forged.records)),
                        make_section("followers", std::span<const Follower>(forged.followers))};
+  if (!forged.ages.empty()) {
+    contents.sections.push_back(make_section("ages", std::span<const std::uint32_t>(forged.ages)));
+  }
   EXPECT_TRUE(save_store(path, contents).ok());
   return load_ngrams(path).status();
 }
 
 TEST_F(NgramFileTest, WhatNoCacheCouldHoldIsRefusedThoughTheChecksumsAreRight) {
   EXPECT_TRUE(load_forged(Forged(), path()).ok()) << "the negative control";
+  Forged aged;
+  aged.ages = {1, 0};
+  EXPECT_TRUE(load_forged(aged, path()).ok()) << "the same with ages";
   const std::vector<std::pair<std::string, std::function<void(Forged&)>>> cases = {
       {"id", [](Forged& f) { f.records[0].tokens[1] = 300; }},
       {"huge id", [](Forged& f) { f.records[0].tokens[0] = 1 << 30; }},
@@ -163,6 +171,15 @@ TEST_F(NgramFileTest, WhatNoCacheCouldHoldIsRefusedThoughTheChecksumsAreRight) {
       {"follower twice", [](Forged& f) { f.followers[1].token = 5; }},
       {"sum", [](Forged& f) { f.sum = 5; }},
       {"number", [](Forged& f) { f.n_records = 3; }},
+      {"age twice",
+       [](Forged& f) {
+         f.ages = {1, 1};
+       }},
+      {"age without a place",
+       [](Forged& f) {
+         f.ages = {0, 2};
+       }},
+      {"too few ages", [](Forged& f) { f.ages = {0}; }},
   };
   for (const auto& [name, change] : cases) {
     Forged forged;
@@ -222,6 +239,29 @@ TEST_F(NgramFileTest, ThoseThatAddATextAtOnceWaitForEachOther) {
   ASSERT_TRUE(cache->find(Ngram(std::vector<Token>{1, 2}), part));
   EXPECT_EQ(part.followers.size(), static_cast<std::size_t>(kWriters * kTexts));
   EXPECT_EQ(part.total, static_cast<std::uint64_t>(kWriters * kTexts));
+}
+
+// One n-gram with very many followers, as a space has them. Moving all of them for each took the
+// square of their number.
+TEST_F(NgramFileTest, AnNgramWithVeryManyFollowersIsLoadedAsItWas) {
+  constexpr Token kFollowers = testing::kSanitized ? 20'000 : 100'000;
+  const TokenizerId tokenizer = {.hash = 5, .n_vocab = kFollowers};
+  NgramCache cache;
+  const Ngram ngram(std::vector<Token>{1});
+  for (Token token = 0; token < kFollowers; ++token) cache.add(ngram, token, 1 + token % 3 / 2);
+  cache.add(ngram, 4, 1);  // one of the many with the largest count, and the last to reach it
+  NgramPart before;
+  ASSERT_TRUE(cache.find(ngram, before));
+  ASSERT_EQ(before.best, (Follower{4, 2}));
+  ASSERT_TRUE(save_ngrams(cache, tokenizer, path()).ok());
+  const Result<NgramCache> loaded = load_ngrams(path(), tokenizer);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->check_integrity(), "");
+  EXPECT_EQ(difference(cache, *loaded), "");
+  NgramPart part;
+  ASSERT_TRUE(loaded->find(ngram, part));
+  EXPECT_EQ(part.best, (Follower{4, 2}));
+  EXPECT_EQ(part.followers.size(), static_cast<std::size_t>(kFollowers));
 }
 
 TEST_F(NgramFileTest, WhatIsNoCacheOfTheTokenizerIsNotAddedTo) {

@@ -8,7 +8,7 @@
 namespace outrider {
 namespace {
 
-constexpr std::uint64_t kNgramBytes = 4 * kMaxNgram + 4;
+constexpr std::uint64_t kNgramBytes = 4 * kMaxNgram + 4 + 4;  // tokens, followers, age
 constexpr std::uint64_t kFollowerBytes = 8;
 
 }  // namespace

@@ -1,7 +1,8 @@
 // How large an n-gram cache may grow: what is kept of one that has grown larger.
 //
 // Rule. n-grams with the fewest uses go first; of equals those that have been in the cache longest,
-// since what was said lately is said again sooner. An n-gram goes with all its followers.
+// since what was said lately is said again sooner. How long is the cache's order, which the file
+// keeps. An n-gram goes with all its followers.
 //
 // Cost. n log n comparisons for n n-grams: a second for ten million.
 //
@@ -14,7 +15,8 @@
 
 namespace outrider {
 
-// Bytes of its file (draft/ngram/ngram_file.h), to a few hundred and the checksums' 0.1 %.
+// Bytes of its file, ages included (draft/ngram/ngram_file.h), to a few hundred and the checksums'
+// 0.1 %.
 std::uint64_t ngram_file_bytes(const NgramCache& cache);
 
 // What of `cache` fits into `most_bytes` of a file; all of it where it does.

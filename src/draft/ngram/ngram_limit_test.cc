@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "draft/ngram/ngram_file.h"
 #include "testing/chi_square.h"
+#include "testing/tiny_dir.h"
 
 namespace outrider {
 namespace {
+
+const TokenizerId kLimitTokenizer = {.hash = 7, .n_vocab = 300};
 
 Ngram one(Token token) { return Ngram(std::vector<Token>{token}); }
 
@@ -29,7 +34,7 @@ TEST(NgramLimit, TheLeastUsedGoFirstAndOfEqualsTheOldest) {
   cache.add(one(3), 9, 2);
   cache.add(one(4), 9);
   const auto kept_of = [&cache](std::uint64_t ngrams) {
-    const NgramCache kept = limited_ngrams(cache, 28 * ngrams);
+    const NgramCache kept = limited_ngrams(cache, 32 * ngrams);
     std::vector<Token> tokens;
     for (std::size_t i = 0; i < kept.size(); ++i) tokens.push_back(kept.ngram(i).tokens[0]);
     return tokens;
@@ -69,6 +74,51 @@ TEST(NgramLimit, RandomCachesKeepTheirLimitAndTheirCounts) {
       }
     }
   }
+}
+
+TEST(NgramLimit, OfTextsThatWereAddedOneByOneTheOldestGoesFirst) {
+  const testing::TempDir dir;
+  const std::string path = dir.file("x.ngram");
+  const auto text_of = [](Token first) {
+    std::vector<Token> text(10);
+    for (std::size_t i = 0; i < text.size(); ++i) text[i] = first + static_cast<Token>(i);
+    return text;
+  };
+  const auto holds = [&text_of](const NgramCache& cache, Token first) {
+    const std::vector<Token> text = text_of(first);
+    NgramPart part;
+    return cache.find(Ngram(std::span(text).subspan(5, 4)), part);
+  };
+  NgramCache two;
+  for (const Token first : {90, 10}) two.count(text_of(first), 0, 1, kMaxNgram);
+  const std::uint64_t most = ngram_file_bytes(two);
+  for (const Token first : {90, 10, 50, 30}) {
+    ASSERT_TRUE(add_to_ngrams(text_of(first), kLimitTokenizer, path, most).ok());
+    const Result<NgramCache> cache = load_ngrams(path, kLimitTokenizer);
+    ASSERT_TRUE(cache.ok()) << cache.status().message();
+    EXPECT_EQ(cache->check_integrity(), "");
+    EXPECT_TRUE(holds(*cache, first)) << first;
+    EXPECT_EQ(holds(*cache, 90), first == 90 || first == 10) << first;
+    EXPECT_EQ(holds(*cache, 10), first == 10 || first == 50) << first;
+  }
+}
+
+// A file of a version before ages: its order is that of its n-grams, until a text is added.
+TEST(NgramLimit, AFileWithoutAgesIsAddedToAndWhatIsAddedIsNewer) {
+  const testing::TempDir dir;
+  const std::string path = dir.file("x.ngram");
+  const std::vector<Token> old_text = {200, 201, 202, 203, 204, 205};
+  const std::vector<Token> new_text = {100, 101, 102, 103, 104, 105};
+  NgramCache old_cache;
+  old_cache.count(old_text, 0, 1, kMaxNgram);
+  ASSERT_TRUE(save_ngrams(old_cache, kLimitTokenizer, path).ok());
+  const std::uint64_t most = ngram_file_bytes(old_cache);
+  ASSERT_TRUE(add_to_ngrams(new_text, kLimitTokenizer, path, most).ok());
+  const Result<NgramCache> cache = load_ngrams(path, kLimitTokenizer);
+  ASSERT_TRUE(cache.ok()) << cache.status().message();
+  NgramPart part;
+  EXPECT_TRUE(cache->find(Ngram(std::span(new_text).first(1)), part));
+  EXPECT_FALSE(cache->find(Ngram(std::span(old_text).first(1)), part));
 }
 
 }  // namespace

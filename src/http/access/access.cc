@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::string_view kAny = "*";
 
+// Headers that clients act on, and that a browser keeps from a page of another origin otherwise:
+// whether and when to ask again, and what of the request nothing came of.
+constexpr std::string_view kReadable =
+    "Retry-After, x-should-retry, x-outrider-ignored, x-outrider-ignored-tools";
+
 // Without [] and :port: "[::1]:8080" -> "::1".
 std::string_view name_of(std::string_view host) {
   if (!host.empty() && host.front() == '[') return host.substr(1, host.find(']') - 1);
@@ -135,6 +140,7 @@ void Access::let_read(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
   if (origin.empty() || !is_allowed(origin)) return;
   reply.headers.emplace_back("Access-Control-Allow-Origin", origin);
+  reply.headers.emplace_back("Access-Control-Expose-Headers", kReadable);
 }
 
 }  // namespace outrider::http

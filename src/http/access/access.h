@@ -31,7 +31,8 @@ class Access {
   // its endpoint needs no key.
   std::optional<HttpReply> refuse(const HttpRequest& request, bool open) const;
 
-  // Lets the page that asked read the reply, where its origin is allowed. For every reply.
+  // Lets the page that asked read the reply, and the headers that clients act on, where its origin
+  // is allowed. For every reply.
   void let_read(const HttpRequest& request, HttpReply& reply) const;
 
  private:

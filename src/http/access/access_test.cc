@@ -1,6 +1,7 @@
 // Who may ask: every way around a key, a name or an origin is refused.
 #include "http/access/access.h"
 
+#include "http/completion/completion_task.h"
 #include "http/endpoints.h"
 #include "http/fixture_test.h"
 
@@ -162,6 +163,23 @@ TEST_F(AccessTest, AnAllowedOriginIsAnsweredExactly) {
   EXPECT_EQ(refused.status, 401);
   EXPECT_EQ(header(refused, "Access-Control-Allow-Origin"), "https://app.example")
       << "the page may read why";
+}
+
+TEST_F(AccessTest, APageOfAnAllowedOriginSeesTheHeadersThatClientsActOn) {
+  start({.cors_origins = {"https://app.example"}});
+  const auto exposed = [this](const char* path, const char* origin) {
+    return header(reply_to("POST", path, {{"Origin", origin}}), "Access-Control-Expose-Headers");
+  };
+  for (const char* path : {"/v1/completions", "/v1/images/generations"}) {
+    const std::string names = ", " + exposed(path, "https://app.example") + ",";
+    for (const std::string_view name :
+         {std::string_view("Retry-After"), std::string_view("x-should-retry"), kIgnoredHeader,
+          kIgnoredToolsHeader}) {
+      EXPECT_NE(names.find(", " + std::string(name) + ","), std::string::npos) << name << names;
+    }
+    EXPECT_EQ(exposed(path, "https://evil.com"), "");
+  }
+  EXPECT_EQ(header(reply_to("GET", "/v1/models"), "Access-Control-Expose-Headers"), "");
 }
 
 TEST(Exposure, AnotherAddressNeedsAKey) {

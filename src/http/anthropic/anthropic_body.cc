@@ -24,10 +24,9 @@ constexpr api::Dialect::Name kNames[] = {
     {.ours = "stop", .theirs = "stop_sequences"},
 };
 
-// Who asks, what is cached and billed, what the service does to long conversations.
+// Who asks, what is cached and billed.
 constexpr std::string_view kIgnored[] = {"metadata",      "service_tier", "cache_control",
-                                         "inference_geo", "speed",        "context_management",
-                                         "diagnostics"};
+                                         "inference_geo", "speed",        "diagnostics"};
 constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
 
 constexpr std::string_view kIgnoredOfTool[] = {"cache_control", "input_examples", "defer_loading",
@@ -128,9 +127,10 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
 }
 
 Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
-  CompletionRequest request = defaults_for(body, options.defaults);
   CompletionTask task;
   task.ignored_tools = take_out_other_tools(body, "custom");
+  CompletionRequest request = defaults_for(body, options.defaults);
+  steady_billing_header(body);
   api::JsonFields fields(body, "", &kDialect);
   if (!counted) fields.require("max_tokens");
   read_anthropic_messages(fields, request);
@@ -138,6 +138,7 @@ Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool c
   read_choice_of_tool(fields, request);
   check_tools_left(fields, task.ignored_tools, request);
   const bool show_thinking = read_thinking(fields, request, task.ignored);
+  read_context_management(fields, task.ignored);
   api::read_settings_fields(fields, request);
   read_output_config(fields, request);
   if (!options.any_model_name) fields.require("model");  // else it is not looked at

@@ -62,6 +62,58 @@ TEST(AnthropicBody, AnAssistantsLastMessageGoesOn) {
   EXPECT_EQ(request.messages.back().content, "The sun is (");
 }
 
+// The first message that a body with this "system" becomes.
+std::string instructions(const Json& system) {
+  Json body = body_with("{}");
+  body["system"] = system;
+  return read(body).messages.at(0).content;
+}
+
+TEST(AnthropicBody, WhatClaudeCodeStampsEachRequestWithKeepsNoPrefixFromBeingReused) {
+  const std::string header = "x-anthropic-billing-header: cc_version=2.1.101.e51; cch=";
+  const std::string brief = "You are Claude Code.";
+  const std::string same = header + "00000;" + brief;
+  for (const char* stamp : {"a5145", "0f2e9"}) {
+    const std::string stamped = header + stamp + ";" + brief;
+    EXPECT_EQ(instructions(stamped), same);
+    EXPECT_EQ(instructions(Json::array({Json{{"type", "text"}, {"text", stamped}}})), same);
+    EXPECT_EQ(instructions(Json::array({Json{{"type", "text"}, {"text", header + stamp + ";"}},
+                                        Json{{"type", "text"}, {"text", brief}}})),
+              header + "00000;\n" + brief);
+  }
+}
+
+TEST(AnthropicBody, WhatIsNotThatStampStaysAsItIs) {
+  const std::string header = "x-anthropic-billing-header: cc_version=2;";
+  for (const std::string& other :
+       {std::string("Be brief. cch=a5145;"), " " + header + " cch=a5145;", header + " cch=a51456;",
+        header + " cch=a5145", header + " cch=a51", header + " cch=", header,
+        header + "\nSend cch=a5145; with each."}) {
+    EXPECT_EQ(instructions(other), other);
+  }
+  Json body = body_with("{}");
+  body["messages"][0]["content"] = header + " cch=a5145;";
+  EXPECT_EQ(read(body).messages.at(0).content, header + " cch=a5145;");
+  for (const char* wrong : {R"({"system":5})", R"({"system":[5]})", R"({"system":[{"text":5}]})"}) {
+    EXPECT_FALSE(read_messages_task(body_with(wrong), ServerOptions()).ok()) << wrong;
+  }
+}
+
+TEST(AnthropicBody, AToolOfTheServiceTakesNoDefaultGrammarAway) {
+  ServerOptions options;
+  options.defaults.sampling.grammar = "root ::= \"a\"";
+  const auto grammar = [&options](const char* fields) {
+    const Result<CompletionTask> task = read_messages_task(body_with(fields), options);
+    EXPECT_TRUE(task.ok()) << fields;
+    return task.ok() ? task->requests.shared.sampling.grammar : "";
+  };
+  const std::string kept = options.defaults.sampling.grammar;
+  EXPECT_EQ(grammar(R"({"tools":[{"type":"web_search_20250305","name":"web_search"}]})"), kept);
+  EXPECT_EQ(grammar(R"({"tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"none"}})"),
+            kept);
+  EXPECT_EQ(grammar(R"({"tools":[{"name":"f","input_schema":{}}]})"), "");
+}
+
 TEST(AnthropicBody, SettingsHaveTheApisNamesOrOurs) {
   const CompletionRequest request = read(body_with(R"({"temperature":0.5,"top_p":0.9,"top_k":3,
     "stop_sequences":["END"],"seed":5,"width":1,"metadata":{"user_id":"u"},"service_tier":"auto",

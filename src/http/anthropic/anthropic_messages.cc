@@ -136,7 +136,33 @@ void read_message(api::JsonFields& fields, const Json& message, const std::strin
   }
 }
 
+// The text of a block, or a whole prompt: only one that begins with the header is changed.
+void steady_header_of(Json& prompt) {
+  constexpr std::string_view kHeader = "x-anthropic-billing-header:";
+  constexpr std::string_view kStamp = "cch=";
+  constexpr std::size_t kLength = 5;
+  std::string* text = prompt.get_ptr<std::string*>();
+  if (text == nullptr || !text->starts_with(kHeader)) return;
+  const std::size_t stamp = text->find(kStamp, kHeader.size());
+  if (stamp == std::string::npos || stamp > text->find('\n')) return;
+  const std::size_t begin = stamp + kStamp.size();
+  const std::size_t end = begin + kLength;
+  if (end < text->size() && (*text)[end] == ';') text->replace(begin, kLength, kLength, '0');
+}
+
 }  // namespace
+
+void steady_billing_header(Json& body) {
+  if (!body.is_object()) return;
+  const Json::iterator system = body.find("system");
+  if (system == body.end()) return;
+  if (!system->is_array()) return steady_header_of(*system);
+  for (Json& block : *system) {
+    if (!block.is_object()) continue;
+    const Json::iterator text = block.find("text");
+    if (text != block.end()) steady_header_of(*text);
+  }
+}
 
 void read_anthropic_messages(api::JsonFields& fields, CompletionRequest& request) {
   Conversation conversation(request.messages);

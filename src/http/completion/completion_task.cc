@@ -284,6 +284,9 @@ void CompletionTask::set_requests(CompletionRequest request, std::int32_t n,
                                   std::vector<std::vector<PromptPart>> prompts) {
   constexpr std::uint64_t kMost =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  // What llama-server shows for a random one, and its clients send: -1 in 32 bits.
+  constexpr std::int64_t kLlamaRandomSeed = 0xFFFFFFFF;
+  if (request.seed == kLlamaRandomSeed) request.seed = -1;
   requests = {.shared = std::move(request), .prompts = std::move(prompts), .seeds = {}};
   for (std::size_t p = 0; p < std::max<std::size_t>(requests.prompts.size(), 1); ++p) {
     const std::uint64_t first = chosen_seed(requests.shared);

@@ -56,7 +56,7 @@ struct CompletionTask {
   std::unique_ptr<AnswerForm> form;  // not null
 
   // `n` answers to each of `prompts`, or of none to the request's own: answer i to a prompt has the
-  // seed of the request, plus i.
+  // seed of the request, plus i. llama-server's 4294967295 is a random seed, as -1 is.
   void set_requests(CompletionRequest request, std::int32_t n,
                     std::vector<std::vector<PromptPart>> prompts = {});
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/chat_params.h"
+#include "api/json_fields.h"
 
 namespace outrider::http {
 namespace {
@@ -49,6 +50,17 @@ bool brings_constraint(const Json& body) {
          (has(body, "output_config") && has(body["output_config"], "format"));
 }
 
+// Whether `name` has something that may be called, unless `choice` ("none", or Anthropic's
+// {"type": "none"}) says no.
+bool brings_calls(const Json& body, const char* name, const char* choice) {
+  if (!has(body, name) || body[name].empty()) return false;
+  if (!has(body, choice)) return true;
+  const Json& chosen = body[choice];
+  const bool is_none = api::is_text(chosen, "none") || (chosen.is_object() && has(chosen, "type") &&
+                                                        api::is_text(chosen["type"], "none"));
+  return !is_none;
+}
+
 }  // namespace
 
 CompletionRequest defaults_for(const Json& body, const CompletionRequest& defaults) {
@@ -56,14 +68,19 @@ CompletionRequest defaults_for(const Json& body, const CompletionRequest& defaul
   if (!body.is_object()) return request;
   SamplingOptions& sampling = request.sampling;
   const bool other = brings_constraint(body);
-  const bool calls = has(body, "tools") && !body["tools"].empty() &&
-                     !(has(body, "tool_choice") && body["tool_choice"] == "none");
+  const bool calls = brings_calls(body, "tools", "tool_choice") ||
+                     brings_calls(body, "functions", "function_call");
   if (other) sampling.json_schema.clear();
   if (other || calls) {
     sampling.grammar.clear();
     sampling.grammar_triggers.clear();
   }
   return request;
+}
+
+void read_context_management(api::JsonFields& fields, std::vector<std::string>& ignored) {
+  constexpr const char* kName = "context_management";
+  if (fields.any(kName) != nullptr) ignored.emplace_back(kName);
 }
 
 void refuse_type(api::JsonFields& fields, const std::string& place, const std::string& type,

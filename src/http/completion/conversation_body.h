@@ -76,8 +76,12 @@ class Conversation {
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
 
 // The server's defaults for `body`: without a default constraint where the body brings another one,
-// or tools, whose calls have a grammar of their own.
+// or tools (or OpenAI's older functions), whose calls have a grammar of their own. Behind
+// take_out_other_tools(): of those that are taken out none is called.
 CompletionRequest defaults_for(const json::Json& body, const CompletionRequest& defaults);
+
+// What the service does to conversations that grow long, which is not done here.
+void read_context_management(api::JsonFields& fields, std::vector<std::string>& ignored);
 
 // What is said keeps to `schema` (null: to any object). `place` is where that was asked for;
 // strict: what of it cannot be kept to is refused.

@@ -1,5 +1,7 @@
 #include "http/completion/timings.h"
 
+#include <algorithm>
+
 namespace outrider::http {
 
 using json::Json;
@@ -39,6 +41,17 @@ Json timings_json(const Completion& c) {
                                   .predicted_tokens = static_cast<std::int64_t>(c.tokens.size()),
                                   .drafted = c.speculation.drafted,
                                   .accepted = c.speculation.accepted});
+}
+
+Json timings_so_far(const SaidSoFar& said, const PromptStats& prompt, double ms) {
+  const double first_ms = said.first_ms.value_or(ms);
+  const Timings timings{.prompt_ms = first_ms,
+                        .predicted_ms = ms - first_ms,
+                        .first_token_ms = first_ms,
+                        .prompt_tokens_evaluated = prompt.n_tokens - prompt.n_cached,
+                        .predicted_after_first = std::max<std::int64_t>(said.n_tokens - 1, 0)};
+  return timings_json(TimedCounts{
+      .timings = timings, .cached_tokens = prompt.n_cached, .predicted_tokens = said.n_tokens});
 }
 
 Json prompt_progress_json(const PromptStats& prompt, double fraction, double ms) {

@@ -151,7 +151,6 @@ constexpr std::int64_t kMostIndentation = 65536;
 
 void read_llama_wishes(api::JsonFields& fields, LlamaWishes& wishes) {
   fields.boolean("return_tokens", wishes.return_tokens);
-  fields.boolean("timings_per_token", wishes.timings_per_token);
   fields.boolean("post_sampling_probs", wishes.after_sampler);
   fields.texts("response_fields", wishes.fields);
   fields.integer("n_indent", wishes.n_indent, 0, kMostIndentation);
@@ -215,10 +214,9 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
   read_samplers(fields, request.sampling);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   if (request.logprobs == 0) request.logprobs = -1;
-  constexpr std::int64_t kLlamaRandomSeed = 0xFFFFFFFF;  // what llama-server shows for a random one
-  if (request.seed == kLlamaRandomSeed) request.seed = -1;
   request.logprobs_after_sampler = wishes.after_sampler;
   wishes.return_progress = answer.return_progress;
+  wishes.timings_per_token = answer.timings_per_token;
 
   LlamaAsked asked{.settings = llama_settings(request, vocabulary), .prompts = {}, .n = answer.n};
   asked.settings["stream"] = answer.stream;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -98,7 +97,7 @@ class LlamaForm : public AnswerForm {
     said_[i].read = fraction;
     if (!wishes_.return_progress) return;
     Json event = event_of(i, "", {});
-    event["prompt_progress"] = prompt_progress_json(prompt, fraction, now_() - began_ms_);
+    event["prompt_progress"] = prompt_progress_json(prompt, fraction, since_begin());
     append_event(event, out);
   }
 
@@ -121,8 +120,8 @@ class LlamaForm : public AnswerForm {
   bool enough(std::size_t i) const override {
     const Said& said = said_[i];
     if (said.indented_too_little) return true;
-    return wishes_.max_predict_ms > 0 && said.new_line && said.first_ms.has_value() &&
-           now_() - *said.first_ms > static_cast<double>(wishes_.max_predict_ms);
+    return wishes_.max_predict_ms > 0 && said.new_line && said.told.first_ms.has_value() &&
+           since_begin() - *said.told.first_ms > static_cast<double>(wishes_.max_predict_ms);
   }
 
   void end(std::size_t i, const Answer& answer, std::string& out) override {
@@ -150,11 +149,12 @@ class LlamaForm : public AnswerForm {
   }
 
  private:
+  double since_begin() const { return now_() - began_ms_; }
+
   // Of one answer so far.
   struct Said {
-    double read = 0.0;   // of the prompt, as was told
-    std::int64_t n = 0;  // tokens
-    std::optional<double> first_ms;
+    double read = 0.0;  // of the prompt, as was told
+    SaidSoFar told;
     bool new_line = false;
     std::int64_t blanks = -1;  // that the line so far begins with; -1: it has more, or is the first
     std::size_t n_bytes = 0;   // of the text in front of that line
@@ -165,7 +165,7 @@ class LlamaForm : public AnswerForm {
   // What enough() and final_of() have to know of what is new. How many of its tokens are told:
   // those in front of a line that begins too far left.
   std::size_t heard(Said& said, const AnswerDelta& delta) const {
-    if (!said.first_ms && !delta.tokens.empty()) said.first_ms = now_();
+    if (!said.told.first_ms && !delta.tokens.empty()) said.told.first_ms = since_begin();
     said.new_line = said.new_line || delta.content.find('\n') != std::string::npos;
     std::size_t n = 0;
     while (n < delta.tokens.size() && is_indented(said, delta.tokens[n].text)) ++n;
@@ -203,31 +203,20 @@ class LlamaForm : public AnswerForm {
             {"tokens", ids_json(tokens)},
             {"stop", false},
             {"id_slot", -1},
-            {"tokens_predicted", said_[i].n},
+            {"tokens_predicted", said_[i].told.n_tokens},
             {"tokens_evaluated", prompts()[i].n_tokens}};
   }
 
   void say(std::size_t i, const std::string& text, const std::vector<SaidToken>& tokens,
            std::string& out) {
-    said_[i].n += static_cast<std::int64_t>(tokens.size());
+    said_[i].told.n_tokens += static_cast<std::int64_t>(tokens.size());
     Json event = event_of(i, text, tokens);
     Json probabilities = probabilities_json(tokens, wishes_.after_sampler);
     if (!probabilities.empty()) event["completion_probabilities"] = std::move(probabilities);
-    if (wishes_.timings_per_token) event["timings"] = timings_so_far(i);
+    if (wishes_.timings_per_token) {
+      event["timings"] = timings_so_far(said_[i].told, prompts()[i], since_begin());
+    }
     append_event(event, out);
-  }
-
-  Json timings_so_far(std::size_t i) const {
-    const Said& said = said_[i];
-    const PromptStats& prompt = prompts()[i];
-    const double first_ms = said.first_ms.value_or(began_ms_);
-    const Timings timings{.prompt_ms = first_ms - began_ms_,
-                          .predicted_ms = now_() - first_ms,
-                          .first_token_ms = first_ms - began_ms_,
-                          .prompt_tokens_evaluated = prompt.n_tokens - prompt.n_cached,
-                          .predicted_after_first = said.n - 1};
-    return timings_json(TimedCounts{
-        .timings = timings, .cached_tokens = prompt.n_cached, .predicted_tokens = said.n});
   }
 
   Json final_of(std::size_t i, const Answer& answer, bool streamed) const {

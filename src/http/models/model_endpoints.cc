@@ -23,6 +23,21 @@ Json name_of(const std::string& path) {
   return name.empty() ? Json() : Json(std::move(name));
 }
 
+// As clients of llama-server's router read it ("value", "failed"), and in our words.
+Json load_json(const CatalogStatus& model) {
+  const bool failed = model.state == ModelState::kFailed;
+  const char* value = model.state == ModelState::kReady     ? "loaded"
+                      : model.state == ModelState::kLoading ? "loading"
+                                                            : "unloaded";
+  Json status = {
+      {"value", value},
+      {"state", std::string(model_state_name(model.state))},
+      {"progress", model.progress},
+      {"error", model.error.ok() ? Json() : Json(without_folders(model.error.message()))}};
+  if (failed) status["failed"] = true;
+  return status;
+}
+
 Json model_json(const CatalogStatus& model, std::time_t started) {
   return {{"id", model.name},
           {"object", "model"},
@@ -31,10 +46,7 @@ Json model_json(const CatalogStatus& model, std::time_t started) {
           {"aliases", model.aliases},
           {"draft", name_of(model.draft_path)},
           {"offered_draft", name_of(model.offered_draft)},
-          {"status",
-           {{"state", std::string(model_state_name(model.state))},
-            {"progress", model.progress},
-            {"error", model.error.ok() ? Json() : Json(without_folders(model.error.message()))}}}};
+          {"status", load_json(model)}};
 }
 
 std::time_t started_at() {

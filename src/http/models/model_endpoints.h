@@ -8,10 +8,11 @@
 
 namespace outrider::http {
 
-// GET /v1/models -> OpenAI's list; each also with "status": {"state","progress","error"},
-// "aliases", "draft": the file of its draft model or null, and "meta": {"n_vocab","n_ctx",
-// "n_ctx_train","n_params","size"} or null where it is not open.
-// To clients of Anthropic's API (the header anthropic-version) in its form, all on one page.
+// GET /v1/models -> OpenAI's list; each also with "status": {"state","progress","error"}, in it as
+// llama-server's router has it "value": loaded, loading or unloaded, and "failed": true where it
+// could not be opened; "aliases", "draft": the file of its draft model or null, and "meta":
+// {"n_vocab","n_ctx", "n_ctx_train","n_params","size"} or null where it is not open. To clients of
+// Anthropic's API (the header anthropic-version) in its form, all on one page.
 HttpReply list_models(ServerState& server, const HttpRequest& request);
 
 // GET /v1/models/NAME -> one of these; 404.

@@ -39,6 +39,25 @@ TEST_F(ModelEndpointsTest, AnOpenModelTellsItsFactsAndNoneIsOpenedForThem) {
   EXPECT_EQ(catalog_->acquired, 0);
 }
 
+TEST_F(ModelEndpointsTest, ClientsOfLlamaServersRouterReadWhetherAModelIsLoaded) {
+  start();
+  struct Case {
+    ModelState state;
+    const char* value;
+    const char* ours;
+  };
+  for (const Case& one : {Case{ModelState::kAbsent, "unloaded", "absent"},
+                          Case{ModelState::kLoading, "loading", "loading"},
+                          Case{ModelState::kReady, "loaded", "ready"},
+                          Case{ModelState::kFailed, "unloaded", "failed"}}) {
+    catalog_->state = one.state;
+    const Json status = object(ask("GET", "/models"))["data"][0]["status"];
+    EXPECT_EQ(status["value"], one.value);
+    EXPECT_EQ(status["state"], one.ours);
+    EXPECT_EQ(status.value("failed", false), one.state == ModelState::kFailed) << one.ours;
+  }
+}
+
 TEST_F(ModelEndpointsTest, ANameMayHaveSlashes) {
   start();
   catalog_->aliases = {"user/repo:Q4_K_M"};

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "api/chat_params.h"
-#include "base/clock.h"
 #include "http/completion/conversation_body.h"
 #include "http/completion/timings.h"
 #include "http/openai/older_calls.h"
@@ -57,17 +56,19 @@ class ChatForm : public OpenAiForm {
     if (!wishes().return_progress) return;
     say_role(i, out);
     Json chunk = chunk_of(i, Json::object());
-    chunk["prompt_progress"] = prompt_progress_json(prompt, fraction, since_begin_.elapsed_ms());
+    chunk["prompt_progress"] = prompt_progress_json(prompt, fraction, since_begin_ms());
     append_event(chunk, out);
   }
 
   void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
     if (read_of(i) < 1.0) progress(i, prompts()[i], 1.0, out);
     say_role(i, out);
+    count(i, delta);
     if (tells_nothing(delta)) return;
     Json chunk = chunk_of(i, delta_json(delta, wishes().older_calls));
     chunk["choices"][0]["logprobs"] = logprobs_or_null(delta.tokens);
     add_sources(delta, chunk);
+    add_timings(i, chunk);
     append_event(chunk, out);
   }
 
@@ -103,7 +104,6 @@ class ChatForm : public OpenAiForm {
     append_event(chunk_of(i, {{"role", "assistant"}, {"content", Json()}}), out);
   }
 
-  Stopwatch since_begin_;
   std::vector<bool> begun_;   // whose role has been said
   std::vector<double> read_;  // of each prompt, as was told
 };

@@ -65,6 +65,47 @@ TEST_F(ChatFormTest, TheRoleComesFirstAlsoWhereProgressIsTold) {
   EXPECT_EQ(chunks.front()["choices"][0]["delta"]["role"], "assistant");
 }
 
+TEST_F(ChatFormTest, EachChunkHasTheTimingsSoFarWhereTheyAreAskedFor) {
+  start();
+  Json asked = body();
+  asked.update({{"stream", true}, {"n", 2}, {"token_sources", true}});
+  for (const Json& chunk : events(post("/v1/chat/completions", asked))) {
+    EXPECT_EQ(chunk.contains("timings"), !chunk["choices"][0]["finish_reason"].is_null());
+  }
+  asked["timings_per_token"] = true;
+  std::vector<std::size_t> told(2, 0);
+  for (const Json& chunk : events(post("/v1/chat/completions", asked))) {
+    const Json& choice = chunk["choices"][0];
+    if (choice["delta"].contains("role")) continue;
+    std::size_t& n = told[choice["index"].get<std::size_t>()];
+    n += chunk.value("tokens", Json::array()).size();
+    ASSERT_TRUE(chunk.contains("timings")) << chunk;
+    const Json& timings = chunk["timings"];
+    EXPECT_EQ(timings["predicted_n"], n);
+    EXPECT_GT(timings["cache_n"].get<int>() + timings["prompt_n"].get<int>(), 0);
+  }
+  EXPECT_EQ(told, (std::vector<std::size_t>{12, 12}));
+}
+
+TEST_F(ChatFormTest, TimingsOfWhatWasGivenAreOfNoToken) {
+  Json asked = body();
+  asked["timings_per_token"] = true;
+  Result<CompletionTask> task = read_chat_task(asked, ServerOptions());
+  ASSERT_TRUE(task.ok()) << task.status().message();
+  task->form->set_prompts({{.n_tokens = 7, .n_cached = 4}});
+  std::string out;
+  task->form->delta(0, {.content = "so", .reasoning = {}, .tool_calls = {}, .tokens = {}}, out);
+  const std::size_t last = out.rfind("data: ");
+  ASSERT_NE(last, std::string::npos);
+  const json::Parsed chunk = json::parse(out.substr(last + 6));
+  ASSERT_TRUE(chunk.ok()) << chunk.error << ": " << out;
+  const Json& timings = (*chunk.value)["timings"];
+  EXPECT_EQ(timings["predicted_n"], 0);
+  EXPECT_EQ(timings["predicted_per_second"], 0.0);
+  EXPECT_EQ(timings["prompt_n"], 3);
+  EXPECT_EQ(timings["cache_n"], 4);
+}
+
 // The last tokens say nothing: the end token, and what closes a call.
 TEST_F(ChatFormTest, AStreamTellsOfAllTokensThatTheWholeAnswerHas) {
   start({}, {.end = 11, .chat = true});

@@ -53,6 +53,17 @@ TEST(OlderCalls, FunctionsAreToolsOfWhichOneMayBeCalledOnce) {
       takes_one_call(chat_of(R"({"tools":[{"type":"function","function":{"name":"f"}}]})")));
 }
 
+TEST(OlderCalls, MayBeAskedForWhereTheServerHasADefaultGrammar) {
+  ServerOptions options;
+  options.defaults.sampling.grammar = "root ::= \"a\"";
+  Json body = parsed(R"({"model":"fake","messages":[{"role":"user","content":"abc"}]})");
+  body.update(parsed(kFunctions));
+  const Result<CompletionTask> task = read_chat_task(body, options);
+  ASSERT_TRUE(task.ok()) << task.status().message();
+  EXPECT_EQ(task->requests.shared.sampling.grammar, "");
+  EXPECT_EQ(task->requests.shared.chat.tools.size(), 2U);
+}
+
 TEST(OlderCalls, AreRefusedByTheirOwnNames) {
   const auto wrong_field = [](const char* more, const char* and_more = "{}") {
     const Result<CompletionTask> task = task_of(more, and_more);

@@ -28,7 +28,7 @@ constexpr api::Dialect::Name kNames[] = {
 };
 
 // Who asks, what is stored and billed; where llama-server is to compute it, how long its prompt may
-// take, and what it is to tell beside the answer.
+// take, and what of the answer it is to tell.
 constexpr std::string_view kIgnored[] = {"user",
                                          "store",
                                          "metadata",
@@ -38,7 +38,6 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "safety_identifier",
                                          "prompt_cache_retention",
                                          "prompt_cache_key",
-                                         "timings_per_token",
                                          "cache_prompt",
                                          "id_slot",
                                          "n_cache_reuse",
@@ -120,6 +119,7 @@ void read_wishes(api::JsonFields& fields, AnswerWishes& wishes) {
   fields.boolean("stream", wishes.stream);
   fields.boolean("token_sources", wishes.token_sources);
   fields.boolean("return_progress", wishes.return_progress);
+  fields.boolean("timings_per_token", wishes.timings_per_token);
   fields.integer("sse_ping_interval", wishes.ping_s, -1, kMostPingSeconds);
   read_modalities(fields);
   const Json* options = fields.any("stream_options");

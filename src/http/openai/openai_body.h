@@ -2,9 +2,9 @@
 // them that came from elsewhere (llama-server's names).
 //
 // The fields are those of completion.start (api/completion_params.h) under OpenAI's names or ours;
-// beside them "model", "n", "stream", "stream_options", llama-server's "samplers" (samplers.h), and
-// for our page "token_sources" and "return_progress". null counts as not given. A field that is not
-// known is an error.
+// beside them "model", "n", "stream", "stream_options", llama-server's "samplers" (samplers.h),
+// "return_progress" and "timings_per_token", and for our page "token_sources". null counts as not
+// given. A field that is not known is an error.
 //
 // Tested by openai_body_test.cc.
 #pragma once
@@ -29,6 +29,7 @@ struct AnswerWishes {
   bool include_usage = false;          // a last chunk with the counts
   bool token_sources = false;          // each chunk lists its tokens, and who guessed them
   bool return_progress = false;        // chunks that say how much of the prompt is read
+  bool timings_per_token = false;      // each chunk has the timings so far
   std::int32_t ping_s = kPingSeconds;  // as CompletionTask::ping_s
   bool with_given = false;             // as CompletionTask::with_given; read_continuation()
   bool older_calls = false;            // a call has OpenAI's older form (older_calls.h)

@@ -3,12 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
+#include "http/completion/body_test.h"
 #include "http/completion/conversation_body.h"
+#include "http/openai/chat_form.h"
+#include "http/openai/responses_body.h"
+#include "http/openai/text_form.h"
 
 namespace outrider::http {
 namespace {
 
 using json::Json;
+using ReadTask = Result<CompletionTask> (*)(Json body, const ServerOptions& options);
 
 // The request's schema, or the error's field.
 std::string schema_of(const Json& format) {
@@ -81,7 +89,34 @@ TEST(OpenAiBody, ARequestsOwnConstraintTakesTheDefaultsPlace) {
   EXPECT_EQ(grammar({{"tools", Json::array({7})}}), "");
   EXPECT_EQ(grammar({{"tools", Json::array({7})}, {"tool_choice", "none"}}),
             defaults.sampling.grammar);
+  EXPECT_EQ(grammar({{"tools", Json::array({7})}, {"tool_choice", {{"type", "none"}}}}),
+            defaults.sampling.grammar)
+      << "as Anthropic has it";
+  EXPECT_EQ(grammar({{"tools", Json::array({7})}, {"tool_choice", {{"type", "any"}}}}), "");
+  EXPECT_EQ(grammar({{"functions", Json::array({7})}}), "");
+  EXPECT_EQ(grammar({{"functions", Json::array({7})}, {"function_call", {{"name", "f"}}}}), "");
+  EXPECT_EQ(grammar({{"functions", Json::array({7})}, {"function_call", "none"}}),
+            defaults.sampling.grammar);
+  EXPECT_EQ(grammar({{"functions", Json::array()}}), defaults.sampling.grammar);
   EXPECT_EQ(grammar({{"json_schema", Json::object()}}), "");
+}
+
+TEST(OpenAiBody, LlamaServersRandomSeedIsRandomInEveryCompletion) {
+  const auto seed_of = [](ReadTask read, const char* body, std::int64_t seed) {
+    Json asked = parsed(body);
+    asked["seed"] = seed;
+    const Result<CompletionTask> task = read(asked, ServerOptions());
+    EXPECT_TRUE(task.ok()) << body;
+    return task.ok() ? task->requests.of(0).seed : -1;
+  };
+  for (const auto& [read, body] : std::vector<std::pair<ReadTask, const char*>>{
+           {read_chat_task, R"({"messages":[{"role":"user","content":"a"}]})"},
+           {read_text_task, R"({"prompt":"a"})"},
+           {read_responses_task, R"({"input":"a"})"}}) {
+    EXPECT_NE(seed_of(read, body, 4294967295), 4294967295) << body;
+    EXPECT_NE(seed_of(read, body, 4294967295), seed_of(read, body, 4294967295)) << body;
+    EXPECT_EQ(seed_of(read, body, 4294967294), 4294967294) << body;
+  }
 }
 
 TEST(OpenAiBody, AnAssistantsLastMessageGoesOn) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "api/completion_json.h"
-#include "http/completion/timings.h"
 #include "http/exchange/build_info.h"
 #include "http/exchange/error_form.h"
 #include "http/exchange/error_reply.h"
@@ -91,6 +90,18 @@ void OpenAiForm::add_sources(const std::vector<SaidToken>& tokens, Json& object)
     object["tokens"].push_back(
         {{"id", token.id}, {"text", token.text}, {"by", std::string(token.by)}});
   }
+}
+
+void OpenAiForm::count(std::size_t i, const AnswerDelta& delta) {
+  if (said_.size() <= i) said_.resize(i + 1);
+  SaidSoFar& said = said_[i];
+  if (!said.first_ms && !delta.tokens.empty()) said.first_ms = since_begin_ms();
+  said.n_tokens += static_cast<std::int64_t>(delta.tokens.size());
+}
+
+void OpenAiForm::add_timings(std::size_t i, Json& chunk) const {
+  if (!wishes_.timings_per_token) return;
+  chunk["timings"] = timings_so_far(said_[i], prompts()[i], since_begin_ms());
 }
 
 void OpenAiForm::append_end(const Answer& answer, Json chunk, std::string& out) const {

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "http/completion/answer_form.h"
+#include "http/completion/timings.h"
 #include "http/openai/openai_body.h"
 #include "json/json.h"
 
@@ -38,6 +40,12 @@ class OpenAiForm : public AnswerForm {
   void add_sources(const AnswerDelta& delta, json::Json& chunk) const;
   // "tokens": [{"id","text","by"}], where the client asked for token_sources.
   void add_sources(const std::vector<SaidToken>& tokens, json::Json& object) const;
+  // For add_timings(), of every delta of answer i, also of one that tells nothing.
+  void count(std::size_t i, const AnswerDelta& delta);
+  // Of a streamed piece of answer i, where the client asked for timings_per_token: "timings" so
+  // far.
+  void add_timings(std::size_t i, json::Json& chunk) const;
+  double since_begin_ms() const { return since_begin_.elapsed_ms(); }
   // A chunk with this one choice.
   json::Json chunk_with(json::Json choice) const;
   // The last chunk of an answer: why it ended, and its outcome. `chunk`: one with nothing new.
@@ -57,6 +65,8 @@ class OpenAiForm : public AnswerForm {
   const char* const object_;
   const char* const chunk_;
   const std::int64_t created_;  // seconds since 1970
+  const Stopwatch since_begin_;
+  std::vector<SaidSoFar> said_;  // of each answer that has said something
 };
 
 // {"prompt_tokens","completion_tokens","total_tokens","prompt_tokens_details":{"cached_tokens"}},

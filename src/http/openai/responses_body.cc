@@ -30,7 +30,6 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "prompt_cache_key",
                                          "prompt_cache_options",
                                          "prompt_cache_retention",
-                                         "context_management",
                                          "client_metadata",
                                          "stream_options"};
 constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
@@ -123,6 +122,31 @@ void read_choice_of_tool(api::JsonFields& fields, CompletionRequest& request) {
   if (choice == "required") request.chat.tool_choice = ToolChoice::kRequired;
 }
 
+// Returns whether the reasoning is to be told as its summary, under the field's present name or the
+// one that it had. Nobody sums it up here: the summary is all of it, which is no concise one.
+bool read_reasoning_wishes(api::JsonFields& fields, CompletionRequest& request,
+                           std::vector<std::string>& ignored) {
+  const Json* reasoning = fields.any("reasoning");
+  if (reasoning == nullptr) return false;
+  api::read_reasoning_at(fields, "reasoning", *reasoning, request);
+  if (!fields.ok()) return false;
+  static constexpr std::string_view kOthers[] = {"effort", "context"};
+  static constexpr api::Dialect kSummaryDialect{
+      .names = {}, .ignored = kOthers, .null_is_absent = true};
+  static constexpr std::string_view kSummaries[] = {"auto", "detailed", "concise", "none"};
+  api::JsonFields inner(*reasoning, "reasoning.", &kSummaryDialect);
+  bool asked = false;
+  for (const char* name : {"summary", "generate_summary"}) {
+    std::string summary;
+    inner.choice(name, summary, kSummaries);
+    if (summary.empty() || summary == "none") continue;
+    asked = true;
+    if (summary == "concise") ignored.push_back("reasoning." + std::string(name) + "=concise");
+  }
+  fields.take(inner.finish());
+  return asked;
+}
+
 // Models here know nothing of verbosity.
 void read_verbosity(api::JsonFields& text, std::vector<std::string>& ignored) {
   static constexpr std::string_view kVerbosities[] = {"low", "medium", "high"};
@@ -187,9 +211,9 @@ void read_most_calls(api::JsonFields& fields) {
 }  // namespace
 
 Result<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
-  CompletionRequest request = defaults_for(body, options.defaults);
   CompletionTask task;
   task.ignored_tools = take_out_other_tools(body, "function");
+  CompletionRequest request = defaults_for(body, options.defaults);
   api::JsonFields fields(body, "", &kDialect);
   refuse_what_is_stored(fields);
   std::string instructions;
@@ -201,18 +225,17 @@ Result<CompletionTask> read_responses_task(Json body, const ServerOptions& optio
   read_choice_of_tool(fields, request);
   check_tools_left(fields, task.ignored_tools, request);
   fields.boolean("parallel_tool_calls", request.chat.parallel_tool_calls);
-  if (const Json* reasoning = fields.any("reasoning")) {
-    api::read_reasoning_at(fields, "reasoning", *reasoning, request);
-  }
+  const bool as_summary = read_reasoning_wishes(fields, request, task.ignored);
   api::read_settings_fields(fields, request);
   read_truncation(fields, task.ignored);
+  read_context_management(fields, task.ignored);
   read_include(fields, request, task.ignored);
   read_text_options(fields, request, task.ignored);
   read_most_calls(fields);
   fields.text("model", task.model);
   fields.boolean("stream", task.stream);
   OUTRIDER_RETURN_IF_ERROR(api::finish_completion(fields, body, request));
-  task.form = make_responses_form(body, request);
+  task.form = make_responses_form(body, request, as_summary);
   task.set_requests(std::move(request), 1);
   return task;
 }

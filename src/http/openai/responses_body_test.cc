@@ -65,6 +65,45 @@ TEST(ResponsesBody, SettingsHaveTheApisNamesOrOurs) {
   EXPECT_EQ(read(logprobs).logprobs, 0);
 }
 
+TEST(ResponsesBody, AToolOfTheServiceTakesNoDefaultGrammarAway) {
+  ServerOptions options;
+  options.defaults.sampling.grammar = "root ::= \"a\"";
+  const auto grammar = [&options](const char* body) {
+    const Result<CompletionTask> task = read_responses_task(parsed(body), options);
+    EXPECT_TRUE(task.ok()) << body;
+    return task.ok() ? task->requests.shared.sampling.grammar : "";
+  };
+  EXPECT_EQ(grammar(R"({"input":"x","tools":[{"type":"web_search"}]})"),
+            options.defaults.sampling.grammar);
+  EXPECT_EQ(grammar(R"({"input":"x","tools":[{"type":"web_search"},
+                                             {"type":"function","name":"f"}]})"),
+            "");
+}
+
+TEST(ResponsesBody, ASummaryOfTheReasoningIsAskedForByEitherName) {
+  const auto told_as = [](const char* reasoning) -> std::string {
+    Json body = {{"input", "Hi"}};
+    body["reasoning"] = parsed(reasoning);
+    Result<CompletionTask> task = read_responses_task(body, ServerOptions());
+    EXPECT_TRUE(task.ok()) << reasoning;
+    if (!task.ok()) return "";
+    AnswerForm& form = *task->form;
+    std::string out;
+    form.begin(out);
+    form.delta(0, {.content = {}, .reasoning = "hm", .tool_calls = {}, .tokens = {}}, out);
+    return out.find("response.reasoning_summary_text.delta") != std::string::npos ? "summary"
+                                                                                  : "content";
+  };
+  for (const char* reasoning : {R"({"summary":"auto"})", R"({"effort":"low","summary":"detailed"})",
+                                R"({"summary":"concise"})", R"({"generate_summary":"auto"})"}) {
+    EXPECT_EQ(told_as(reasoning), "summary") << reasoning;
+  }
+  for (const char* reasoning :
+       {"{}", "null", R"({"effort":"low"})", R"({"summary":null})", R"({"summary":"none"})"}) {
+    EXPECT_EQ(told_as(reasoning), "content") << reasoning;
+  }
+}
+
 TEST(ResponsesBody, ToolsAndWhichOfThemMayBeCalled) {
   Json body = parsed(R"({"input":"Hi","tools":[
     {"type":"function","name":"f","description":"F","parameters":{"type":"object"},"strict":true},
@@ -152,6 +191,8 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":"x","text":{"format":{"type":"xml"}}})", "text.format.type"},
       {R"({"input":"x","text":{"format":{"type":"json_schema"}}})", "text.format.schema"},
       {R"({"input":"x","reasoning":{"effort":"much"}})", "reasoning.effort"},
+      {R"({"input":"x","reasoning":{"summary":true}})", "reasoning.summary"},
+      {R"({"input":"x","reasoning":5})", "reasoning"},
       {R"({"input":"x","max_output_tokens":-5})", "max_output_tokens"},
       {R"({"input":"x","temperature":"hot"})", "temperature"},
       {R"({"input":"x","max_tool_calls":0})", "max_tool_calls"},

@@ -16,10 +16,25 @@ using json::Json;
 
 enum class Kind { kNone, kReasoning, kMessage, kCall };
 
-// A part of a reasoning item's or a message's content.
-Json text_part(Kind kind) {
-  if (kind == Kind::kReasoning) return {{"type", "reasoning_text"}, {"text", ""}};
-  return {{"type", "output_text"},
+// An item's list of parts, and what the API calls the text of one and the events about both.
+struct PartNames {
+  const char* list;
+  const char* index;
+  const char* type;  // of the part
+  const char* text;  // response.TEXT.delta
+  const char* part;  // response.PART.added
+};
+constexpr PartNames kContent = {"content", "content_index", "output_text", "output_text",
+                                "content_part"};
+constexpr PartNames kReasoning = {"content", "content_index", "reasoning_text", "reasoning_text",
+                                  "content_part"};
+constexpr PartNames kSummary = {"summary", "summary_index", "summary_text",
+                                "reasoning_summary_text", "reasoning_summary_part"};
+
+// A part that nothing has been said of yet.
+Json text_part(Kind kind, const PartNames& names) {
+  if (kind == Kind::kReasoning) return {{"type", names.type}, {"text", ""}};
+  return {{"type", names.type},
           {"text", ""},
           {"annotations", Json::array()},
           {"logprobs", Json::array()}};
@@ -86,10 +101,11 @@ Json settings_of(const Json& body, const CompletionRequest& request) {
 
 class ResponsesForm : public AnswerForm {
  public:
-  ResponsesForm(const Json& body, const CompletionRequest& request)
+  ResponsesForm(const Json& body, const CompletionRequest& request, bool as_summary)
       : id_(random_id("resp_")),
         created_(std::time(nullptr)),
-        settings_(settings_of(body, request)) {}
+        settings_(settings_of(body, request)),
+        reasoning_(as_summary ? kSummary : kReasoning) {}
 
   void begin(std::string& out) override {
     streamed_ = true;
@@ -103,7 +119,7 @@ class ResponsesForm : public AnswerForm {
       append(part()["text"], delta.reasoning);
       Json event = place(/*in_part=*/true);
       event["delta"] = delta.reasoning;
-      send("response.reasoning_text.delta", event, out);
+      send_of(names().text, "delta", event, out);
     }
     if (!delta.content.empty()) {
       open(Kind::kMessage, out);
@@ -113,7 +129,7 @@ class ResponsesForm : public AnswerForm {
       Json event = place(/*in_part=*/true);
       event["delta"] = delta.content;
       event["logprobs"] = std::move(logprobs);
-      send("response.output_text.delta", event, out);
+      send_of(names().text, "delta", event, out);
     }
     for (const ToolCallDelta& call : delta.tool_calls) say_call(call, out);
   }
@@ -159,6 +175,11 @@ class ResponsesForm : public AnswerForm {
     append_event(event, out, type);
   }
 
+  void send_of(const char* what, const char* became, const Json& fields, std::string& out) {
+    const std::string type = std::string("response.") + what + "." + became;
+    send(type.c_str(), fields, out);
+  }
+
   Json response(const char* status) const {
     Json object = {{"id", id_},
                    {"object", "response"},
@@ -194,12 +215,14 @@ class ResponsesForm : public AnswerForm {
   }
 
   Json& item() { return items_.back(); }
-  Json& part() { return items_.back()["content"].back(); }
+  // Of the open item, which has parts.
+  const PartNames& names() const { return open_ == Kind::kReasoning ? reasoning_ : kContent; }
+  Json& part() { return items_.back()[names().list].back(); }
 
   // Where an event belongs.
   Json place(bool in_part) {
     Json fields = {{"item_id", item()["id"]}, {"output_index", items_.size() - 1}};
-    if (in_part) fields["content_index"] = 0;
+    if (in_part) fields[names().index] = 0;
     return fields;
   }
 
@@ -208,10 +231,10 @@ class ResponsesForm : public AnswerForm {
     if (kind == open_) return;
     close("completed", out);
     add(kind, new_item(kind), out);
-    item()["content"].push_back(text_part(kind));
+    item()[names().list].push_back(text_part(kind, names()));
     Json event = place(/*in_part=*/true);
     event["part"] = part();
-    send("response.content_part.added", event, out);
+    send_of(names().part, "added", event, out);
   }
 
   void add(Kind kind, Json item, std::string& out) {
@@ -253,16 +276,16 @@ class ResponsesForm : public AnswerForm {
     Json text = place(/*in_part=*/true);
     text["text"] = part()["text"];
     if (open_ == Kind::kMessage) text["logprobs"] = part()["logprobs"];
-    send(open_ == Kind::kMessage ? "response.output_text.done" : "response.reasoning_text.done",
-         text, out);
+    send_of(names().text, "done", text, out);
     Json done = place(/*in_part=*/true);
     done["part"] = part();
-    send("response.content_part.done", done, out);
+    send_of(names().part, "done", done, out);
   }
 
   const std::string id_;
   const std::int64_t created_;
   const Json settings_;
+  const PartNames& reasoning_;
   std::vector<Json> items_;  // in the order in which they were begun
   Kind open_ = Kind::kNone;  // the last of them, while it goes on
   bool streamed_ = false;
@@ -271,9 +294,9 @@ class ResponsesForm : public AnswerForm {
 
 }  // namespace
 
-std::unique_ptr<AnswerForm> make_responses_form(const Json& body,
-                                                const CompletionRequest& request) {
-  return std::make_unique<ResponsesForm>(body, request);
+std::unique_ptr<AnswerForm> make_responses_form(const Json& body, const CompletionRequest& request,
+                                                bool as_summary) {
+  return std::make_unique<ResponsesForm>(body, request, as_summary);
 }
 
 }  // namespace outrider::http

@@ -6,8 +6,11 @@
 //
 //   response.created, response.in_progress
 //   for each item: response.output_item.added
-//     reasoning, message: response.content_part.added, response.reasoning_text.delta ... .done
-//                         or response.output_text.delta ... .done, response.content_part.done
+//     message:            response.content_part.added, response.output_text.delta ... .done,
+//                         response.content_part.done
+//     reasoning:          the same with response.reasoning_text.delta ... .done; as a summary
+//                         response.reasoning_summary_part.added, ..._text.delta ... .done,
+//                         ..._part.done
 //     function_call:      response.function_call_arguments.delta ... .done
 //     response.output_item.done
 //   response.completed, response.incomplete (cut short) or response.failed, with the whole object
@@ -26,7 +29,10 @@
 namespace outrider::http {
 
 // `body`: the client's, whose settings the object repeats. `request`: what was made of it.
+// `as_summary`: what is thought is the reasoning's "summary" in place of its "content". Clients
+// show one or the other, and may send back no more than the summary.
 std::unique_ptr<AnswerForm> make_responses_form(const json::Json& body,
-                                                const CompletionRequest& request);
+                                                const CompletionRequest& request,
+                                                bool as_summary = false);
 
 }  // namespace outrider::http

@@ -11,8 +11,8 @@ using json::Json;
 
 constexpr const char* kText = R"((think hm)Hi!(call f {"a":1})(call g {}))";
 
-std::unique_ptr<AnswerForm> new_form() {
-  return make_responses_form(Json::object(), CompletionRequest());
+std::unique_ptr<AnswerForm> new_form(bool as_summary = false) {
+  return make_responses_form(Json::object(), CompletionRequest(), as_summary);
 }
 
 // Replays a stream as a client does, and holds it to what the API guarantees. Returns the object of
@@ -39,6 +39,16 @@ Json replay(const std::vector<Json>& events) {
     EXPECT_EQ(event["output_index"], items.size() - 1);
     if (event.contains("item_id")) {
       EXPECT_EQ(event["item_id"], item["id"]);
+    }
+    if (type == "response.reasoning_summary_part.added") item["summary"].push_back(event["part"]);
+    if (type == "response.reasoning_summary_text.delta") {
+      item["summary"][0]["text"].get_ref<std::string&>() += event["delta"].get<std::string>();
+    }
+    if (type == "response.reasoning_summary_text.done") {
+      EXPECT_EQ(item["summary"][0]["text"], event["text"]);
+    }
+    if (type == "response.reasoning_summary_part.done") {
+      EXPECT_EQ(item["summary"][0], event["part"]);
     }
     if (type == "response.content_part.added") item["content"].push_back(event["part"]);
     if (type == "response.output_text.delta" || type == "response.reasoning_text.delta") {
@@ -130,6 +140,41 @@ TEST(ResponsesForm, AStreamHasTheEventsOfEachItemInOrder) {
   EXPECT_EQ(response["usage"]["input_tokens_details"]["cached_tokens"], 4);
   EXPECT_EQ(response["usage"]["output_tokens"], 6);
   EXPECT_EQ(response["usage"]["output_tokens_details"]["reasoning_tokens"], 2);
+}
+
+TEST(ResponsesForm, ReasoningIsToldAsASummaryWhereOneWasAskedFor) {
+  const std::unique_ptr<AnswerForm> form = new_form(/*as_summary=*/true);
+  std::string out;
+  const Answer answer = drive({"(think h", "m)Hi"}, {}, form.get(), &out);
+  form->finish({answer}, out);
+  const std::vector<Json> events = driven_events(out);
+  const std::vector<std::string> expected = {"response.created",
+                                             "response.in_progress",
+                                             "response.output_item.added",
+                                             "response.reasoning_summary_part.added",
+                                             "response.reasoning_summary_text.delta",
+                                             "response.reasoning_summary_text.delta",
+                                             "response.reasoning_summary_text.done",
+                                             "response.reasoning_summary_part.done",
+                                             "response.output_item.done",
+                                             "response.output_item.added",
+                                             "response.content_part.added",
+                                             "response.output_text.delta",
+                                             "response.output_text.done",
+                                             "response.content_part.done",
+                                             "response.output_item.done",
+                                             "response.completed"};
+  EXPECT_EQ(types_of(events), expected);
+  for (std::size_t i = 3; i < 8; ++i) {
+    EXPECT_EQ(events[i]["summary_index"], 0);
+    EXPECT_FALSE(events[i].contains("content_index"));
+  }
+  const Json reasoning = replay(events)["output"][0];
+  EXPECT_EQ(reasoning["summary"], Json::array({Json{{"type", "summary_text"}, {"text", "hm"}}}));
+  EXPECT_EQ(reasoning["content"], Json::array());
+  const std::unique_ptr<AnswerForm> at_once = new_form(/*as_summary=*/true);
+  const Json whole = at_once->whole({drive({"(think hm)Hi"}, {}, at_once.get())});
+  EXPECT_EQ(whole["output"][0]["summary"], reasoning["summary"]);
 }
 
 TEST(ResponsesForm, HoweverAnAnswerIsCutItIsTheObjectThatIsSentAtOnce) {

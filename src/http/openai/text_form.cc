@@ -64,9 +64,11 @@ class TextForm : public OpenAiForm {
 
   void delta(std::size_t i, const AnswerDelta& delta, std::string& out) override {
     if (offsets_.size() <= i) offsets_.resize(i + 1, 0);
+    count(i, delta);
     if (tells_nothing(delta)) return;
     Json chunk = chunk_of(i, delta.content, logprobs_json(delta.tokens, offsets_[i]));
     add_sources(delta, chunk);
+    add_timings(i, chunk);
     append_event(chunk, out);
     offsets_[i] += characters(delta.content);
   }

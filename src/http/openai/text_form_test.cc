@@ -155,6 +155,23 @@ TEST_F(TextFormTest, TokensAndWhoGuessedThemAreToldWhereAskedFor) {
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(streamed[i]["id"], whole["tokens"][i]["id"]);
 }
 
+TEST_F(TextFormTest, EachChunkHasTheTimingsSoFarWhereTheyAreAskedFor) {
+  start();
+  Json asked = body("abc");
+  asked.update({{"stream", true}, {"token_sources", true}});
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    EXPECT_EQ(chunk.contains("timings"), !chunk["choices"][0]["finish_reason"].is_null());
+  }
+  asked["timings_per_token"] = true;
+  std::size_t told = 0;
+  for (const Json& chunk : events(post("/v1/completions", asked))) {
+    told += chunk.value("tokens", Json::array()).size();
+    ASSERT_TRUE(chunk.contains("timings")) << chunk;
+    EXPECT_EQ(chunk["timings"]["predicted_n"], told);
+  }
+  EXPECT_EQ(told, 8U);
+}
+
 TEST_F(TextFormTest, TokenIdsAreAPrompt) {
   start({}, {});
   EXPECT_EQ(answer(body(Json::array({0, 1, 2})))["choices"][0]["text"],

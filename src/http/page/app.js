@@ -46,34 +46,62 @@ function setUpColours() {
   show();
 }
 
+/** What stands in the way: {kind: "loading" | "bad" | "none", text, progress, label of the button}. */
+function hindrance() {
+  const {keyWanted, loading, model, problem} = server;
+  const own = model?.status;
+  if (loading || own?.state === "loading") {
+    const progress = loading?.progress ?? own.progress ?? 0;
+    const text = `Opening ${loading?.model ?? model?.id ?? "the model"}, ${rate(progress)}`;
+    return {kind: "loading", text, progress};
+  }
+  if (!problem && own?.state !== "failed") return {kind: "none"};
+  return {kind: "bad", label: keyWanted ? "Give a key" : "Try again",
+    text: problem ?? `${model.id} could not be opened: ${own.error ?? "no reason given"}`};
+}
+
+/**
+ * The server is asked every few seconds. What is the same stays as it is: the button has the focus of
+ * who came by keyboard, and what is put into an alert is read out.
+ */
+class Banner {
+  #shown = {kind: "none"};
+
+  constructor() {
+    this.node = byId("banner");
+  }
+
+  show() {
+    const before = this.#shown;
+    const now = this.#shown = hindrance();
+    if (JSON.stringify(now) === JSON.stringify(before)) return;
+    if (now.kind === "loading" && before.kind === "loading") {
+      this.node.firstChild.data = now.text;
+      this.node.querySelector("progress").value = now.progress;
+      return;
+    }
+    this.node.hidden = now.kind === "none";
+    this.node.className = now.kind === "bad" ? "banner bad" : "banner";
+    this.node.replaceChildren(...this.#parts(now));
+  }
+
+  #parts({kind, label, progress, text}) {
+    if (kind === "none") return [];
+    if (kind === "loading") return [text, progressBar(progress, "Opening")];
+    return [text, el("button", {type: "button", class: "quiet-button", on: {click: () => {
+      askAgain();
+      server.refresh();
+    }}}, label)];
+  }
+}
+
 /** The choice of the model, its state, and what stands in the way. */
 function setUpModels() {
   const select = byId("model");
   const dot = byId("model-state");
-  const banner = byId("banner");
+  const banner = new Banner();
   let offered = "";
   select.addEventListener("change", () => server.choose(select.value));
-  const showBanner = () => {
-    const {keyWanted, loading, model, problem} = server;
-    const own = model?.status;
-    banner.hidden = false;
-    banner.className = "banner";
-    if (loading || own?.state === "loading") {
-      const progress = loading?.progress ?? own.progress;
-      const name = loading?.model ?? model?.id ?? "the model";
-      banner.replaceChildren(`Opening ${name}, ${rate(progress)}`, progressBar(progress, "Opening"));
-    } else if (problem || own?.state === "failed") {
-      banner.classList.add("bad");
-      const again = el("button", {type: "button", class: "quiet-button", on: {click: () => {
-        askAgain();
-        server.refresh();
-      }}}, keyWanted ? "Give a key" : "Try again");
-      banner.replaceChildren(problem ?? `${model.id} could not be opened: ${own.error ?? "no reason given"}`,
-        again);
-    } else {
-      banner.hidden = true;
-    }
-  };
   const show = () => {
     const ids = server.models.map(({id}) => id);
     const none = server.keyWanted ? "key needed" : server.problem ? "no model" : "";
@@ -87,7 +115,7 @@ function setUpModels() {
     dot.className = `dot ${server.loading ? "loading" : server.state}`;
     dot.setAttribute("aria-label", server.loading ? "loading" : server.state);
     byId("version").textContent = server.status?.version ? `v${server.status.version}` : "";
-    showBanner();
+    banner.show();
   };
   server.addEventListener("change", show);
 }
@@ -153,6 +181,7 @@ async function start() {
   const sidebarPlace = setUpSidebar();
   const conversations = await Conversations.open();
   conversations.addEventListener("said", ({detail}) => toast(detail));
+  if (conversations.problem) toast(conversations.problem);
   const views = new Views(conversations);
   conversations.addEventListener("heard", () => views.chat.show());
   new Sidebar(conversations, {

@@ -54,7 +54,8 @@ export class Chat {
   #views = [];
   #shown = null;         // the conversation that #views belong to
   #runs = new Map();     // conversation's id -> {answer, message, stop, waiting}
-  #system = "";          // the instructions that are shown above them
+  #system = "";          // the instructions that are shown above them, by #note
+  #note = null;
   #frame = 0;
 
   /**
@@ -96,24 +97,30 @@ export class Chat {
     const {messages} = conversation;
     const system = messages.length > 0 && messages[0].role !== "system" ? conversation.system?.trim() ?? "" : "";
     const another = conversation !== this.#shown || anew;
-    if (another || system !== this.#system || this.#views.length !== messages.length ||
+    if (another || this.#views.length !== messages.length ||
         this.#views.some(({message}, i) => message !== messages[i])) {
       const focused = this.list.contains(document.activeElement);
       this.#shown = conversation;
-      this.#system = system;
       this.#views = messages.map((message, i) => this.#view(message, i));
       this.list.replaceChildren(...(this.#views.length > 0
-        ? [...this.#note(system), ...this.#views.map(({node}) => node)] : [this.#welcome()]));
+        ? this.#views.map(({node}) => node) : [this.#welcome()]));
+      this.#showSystem(system);
       if (at !== null) this.follower.leave();
       else if (another) this.follower.toTheEnd();
       if (focused) this.onFocusLost();
+    } else if (system !== this.#system) {
+      this.#showSystem(system);
     }
     this.#update();
     if (at !== null) this.#views[at]?.node.scrollIntoView({block: "nearest"});
   }
 
-  #note(system) {
-    return system === "" ? [] : [new NoteView({role: "system", content: system}).node];
+  // The messages' own views stay: a changed question or a tool's result may be typed there.
+  #showSystem(system) {
+    this.#system = system;
+    this.#note?.remove();
+    this.#note = system === "" ? null : new NoteView({role: "system", content: system}).node;
+    if (this.#note) this.list.prepend(this.#note);
   }
 
   /** Shows all messages again, as a setting that they follow has changed. */

@@ -156,9 +156,9 @@ export class Compare {
     this.prompt.textContent = prompt;
     askAgain();
     const model = server.model?.id ?? settings.get("model");
-    // Where a seed decides, both need the same one.
-    const seed = settings.get("seed") === "" ? Math.floor(Math.random() * 2 ** 31)
-      : Number(settings.get("seed"));
+    // Where a seed decides, both need the same one; -1 is another for each.
+    const {seed: set} = settings.body(model, []);
+    const seed = set >= 0 ? set : Math.floor(Math.random() * 2 ** 31);
     const panes = [this.plain, this.speculative];
     for (const pane of panes) pane.begin(model);
     this.#update();

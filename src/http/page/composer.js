@@ -1,7 +1,7 @@
 // Where prompts are written: Enter sends, Shift+Enter begins a line, Esc stops the answer. Files that
 // are dropped or pasted become a part of what is written.
 
-import {byId, confirms, icon} from "./dom.js";
+import {byId, cancels, confirms, icon} from "./dom.js";
 import {draftOf, keepDraft} from "./drafts.js";
 import {fileBlock, textOf} from "./text_file.js";
 import {toast} from "./toast.js";
@@ -27,7 +27,7 @@ export class Composer {
     this.button.addEventListener("click", () => this.#busy ? this.stop() : this.#submit());
     document.addEventListener("keydown", (event) => {
       // In a dialog it closes that.
-      if (event.key === "Escape" && this.#busy && !event.defaultPrevented &&
+      if (cancels(event) && this.#busy && !event.defaultPrevented &&
           !document.querySelector("dialog[open]")) {
         event.preventDefault();
         this.stop();

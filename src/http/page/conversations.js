@@ -72,10 +72,19 @@ function holds(own, record) {
       : own.messages[i].content.startsWith(message.content)));
 }
 
+// Whether `record` has all that `own` shows, in one of its versions.
+function holdsInVersion(record, own) {
+  return holds(record, own) || record.messages.some(({versions}, i) => versions?.tails?.some((tail) =>
+    tail && holds({messages: [...record.messages.slice(0, i), {...tail[0], versions}, ...tail.slice(1)]}, own)));
+}
+
 export class Conversations extends EventTarget {
   #all = new Map();
   #current = null;
   #channel = new BroadcastChannel(kChannel);
+
+  /** Why not all of the store's could be read, a sentence; else null. */
+  problem = null;
 
   /** Whether a conversation is in use here, so that another tab's change must not replace it. */
   inUse = () => false;
@@ -86,7 +95,9 @@ export class Conversations extends EventTarget {
   static async open() {
     const conversations = new Conversations();
     conversations.store = await openStore();
-    for (const value of await conversations.store.all().catch(() => [])) {
+    const {records, problem} = await conversations.store.all();
+    conversations.problem = problem;
+    for (const value of records) {
       if (isConversation(value)) conversations.#all.set(value.id, conversationOf(value));
     }
     const before = shownBefore();
@@ -234,7 +245,7 @@ export class Conversations extends EventTarget {
     if (record !== null && !isConversation(record)) return;
     const all = this.list();
     const own = all.find(({told}) => from !== null && told === from) ??
-      all.find(({key}) => key !== null && key === instead);
+      all.find(({key}) => key !== null && key === instead) ?? this.#earlier(from, record);
     if (own && this.inUse(own)) {
       this.#part(own, record);
     } else if (own && record !== null) {
@@ -251,6 +262,13 @@ export class Conversations extends EventTarget {
     }
     this.dispatchEvent(new Event("heard"));
     this.#changed();
+  }
+
+  // A tab that is loaded again while it writes an answer goes on from a record that it never told of:
+  // here is the one before. Not where both told what they made of the same one, see #add.
+  #earlier(from, record) {
+    return record === null ? undefined : this.list().find((one) => one.uid === record.uid &&
+      (from === null || one.from !== from) && !this.inUse(one) && holdsInVersion(record, one));
   }
 
   // Of a conversation in use here, another tab has made `record`.

@@ -108,12 +108,20 @@ async function copy(text) {
   }
 }
 
-/**
- * Whether it is Enter, and not that of an input method which composes. Safari tells the latter by its
- * code alone when it ends the composition.
- */
+// Whether an input method composes: the key is for that. Safari tells it by the code alone when the key
+// ends the composition.
+function composes(event) {
+  return event.isComposing || event.keyCode === 229;
+}
+
+/** Whether it is Enter, and not that of an input method. */
 export function confirms(event) {
-  return event.key === "Enter" && !event.isComposing && event.keyCode !== 229;
+  return event.key === "Enter" && !composes(event);
+}
+
+/** Whether it is Escape, and not that of an input method. */
+export function cancels(event) {
+  return event.key === "Escape" && !composes(event);
 }
 
 const told = new WeakMap();  // buttons that show what copying came to: their content, the timer

@@ -2,7 +2,7 @@
 
 import {AnswerBody} from "./answer_body.js";
 import {figuresOf, seenCounts} from "./answer.js";
-import {confirms, copyFrom, el, icon, iconButton} from "./dom.js";
+import {cancels, confirms, copyFrom, el, icon, iconButton} from "./dom.js";
 import {figureItems, whyOff} from "./figures.js";
 import {count} from "./format.js";
 import {sharesBar} from "./painter.js";
@@ -71,7 +71,7 @@ export class UserView {
       if (confirms(event) && !event.shiftKey) {
         event.preventDefault();
         send();
-      } else if (event.key === "Escape") {
+      } else if (cancels(event)) {
         event.preventDefault();
         cancel();
       }

@@ -1,7 +1,7 @@
 // The list of conversations: beside the text where there is room, over it otherwise. There it is the
 // only thing that can be reached until it is closed.
 
-import {byId, icon} from "./dom.js";
+import {byId, cancels, icon} from "./dom.js";
 
 /** Returns {closeIfOver()}: after a choice in it. */
 export function setUpSidebar() {
@@ -29,7 +29,7 @@ export function setUpSidebar() {
   byId("shade").addEventListener("click", () => set(false));
   narrow.addEventListener("change", () => set(!narrow.matches));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && narrow.matches && isOpen() && !event.defaultPrevented &&
+    if (cancels(event) && narrow.matches && isOpen() && !event.defaultPrevented &&
         !document.querySelector("dialog[open]")) {
       event.preventDefault();
       set(false);

@@ -1,6 +1,6 @@
 // The panel at the side: one tab at a time, opened by the buttons of the bar.
 
-import {byId, el, icon} from "./dom.js";
+import {byId, cancels, el, icon} from "./dom.js";
 
 const kTabs = [
   {name: "settings", label: "Settings", icon: "sliders"},
@@ -35,7 +35,7 @@ export class Panel {
       });
     }
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.#open && !event.defaultPrevented &&
+      if (cancels(event) && this.#open && !event.defaultPrevented &&
           !document.querySelector("dialog[open]")) {
         this.#leave();
       }

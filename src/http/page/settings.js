@@ -52,6 +52,10 @@ export function fieldsFrom(text) {
   }
   const own = Object.keys(value).find((name) => kOwnFields.includes(name));
   if (own) throw new Error(`“${own}” is the page's own`);
+  const {speculative = true} = value;
+  if (typeof speculative !== "boolean" && (!(speculative instanceof Object) || Array.isArray(speculative))) {
+    throw new Error("“speculative” is true, false or an object");
+  }
   return value;
 }
 
@@ -159,21 +163,27 @@ class Settings extends EventTarget {
     }
   }
 
-  #speculative() {
+  // `given`: what the further fields say of it, which has precedence.
+  #speculative(given) {
     const drafters = this.get("drafters");
     const rule = this.get("rule");
     const width = this.get("width");
     const fields = {...(drafters.length > 0 && {drafters}), ...(rule && {rule}),
-      ...(width !== "" && {width: Number(width)})};
+      ...(width !== "" && {width: Number(width)}), ...(given instanceof Object && given)};
     return Object.keys(fields).length > 0 ? fields : true;
   }
 
   /**
    * The body of a request for `messages`, in OpenAI's form. `speculation` is for the side by side,
-   * which needs both; otherwise the setting decides, as it does of `system`, unless the messages
+   * which needs both; otherwise the settings decide, as they do of `system`, unless the messages
    * begin with one of their own. REQUIRES: mayBeSent().
    */
-  body(model, messages, {speculation = this.get("speculation"), system = this.get("system"), ...more} = {}) {
+  body(model, messages, {speculation, system = this.get("system"), ...more} = {}) {
+    const {speculative: given, ...further} = fieldsFrom(this.get("more"));
+    // Nobody who guesses is no speculation; side by side, which needs both, does not ask.
+    const nobody = further.drafter === "none";
+    const speculates = speculation ?? (this.get("speculation") && given !== false && !nobody);
+    if (speculates && nobody) delete further.drafter;
     const own = system.trim() === "" || messages[0]?.role === "system";
     const body = {
       model,
@@ -182,14 +192,14 @@ class Settings extends EventTarget {
       stream_options: {include_usage: true},
       token_sources: true,
       return_progress: true,
-      speculative: speculation ? this.#speculative() : false,
+      speculative: speculates ? this.#speculative(given) : false,
     };
     for (const {name} of kAllNumbers) {
       if (this.get(name) !== "") body[name] = Number(this.get(name));
     }
     const tools = toolsFrom(this.get("tools"));
     if (tools.length > 0) body.tools = tools;
-    return {...body, ...fieldsFrom(this.get("more")), ...more};
+    return {...body, ...further, ...more};
   }
 }
 

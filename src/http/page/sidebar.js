@@ -1,7 +1,7 @@
 // The list of conversations: choose, rename, export, import, delete (and take that back).
 
 import {conversationsFrom, fileOf} from "./conversation_file.js";
-import {byId, confirms, downloadJson, el, icon, iconButton} from "./dom.js";
+import {byId, cancels, confirms, downloadJson, el, icon, iconButton} from "./dom.js";
 import {many} from "./format.js";
 
 const kSearchFrom = 11;  // conversations: fewer are seen at once
@@ -145,8 +145,7 @@ export class Sidebar {
       if (focused) this.#focus(conversation);
     };
     input.addEventListener("keydown", (event) => {
-      const ends = event.key === "Escape" || confirms(event);
-      if (!ends) return;
+      if (!cancels(event) && !confirms(event)) return;
       event.preventDefault();  // else Enter presses what has the focus behind this
       end(event.key === "Enter");
     });

@@ -29,7 +29,35 @@ class DatabaseStore {
   }
 
   async all() {
-    return done(this.#store("readonly").getAll());
+    try {
+      return {records: await done(this.#store("readonly").getAll()), problem: null};
+    } catch (error) {
+      return this.#oneByOne(error);
+    }
+  }
+
+  // One that is damaged, or all of them being too much at once, fails getAll(). Each is read in a
+  // transaction of its own, which an error ends.
+  async #oneByOne(error) {
+    const keys = await this.#keys();
+    const read = await Promise.allSettled(keys.map((key) => this.#get(key)));
+    const records = read.flatMap(({value}) => value ?? []);
+    const missing = read.filter(({status}) => status === "rejected");
+    const which = keys.length === 0 ? "The conversations" : `${missing.length} of the conversations`;
+    return {records, problem: keys.length > 0 && missing.length === 0 ? null
+      : `${which} in this browser cannot be read: ${(missing[0]?.reason ?? error).message}`};
+  }
+
+  async #keys() {
+    try {
+      return await done(this.#store("readonly").getAllKeys());
+    } catch {
+      return [];
+    }
+  }
+
+  async #get(key) {
+    return done(this.#store("readonly").get(key));
   }
 
   // A page that goes away aborts what it has not committed, and by itself a transaction is committed
@@ -61,13 +89,14 @@ class DatabaseStore {
 
 const kMemoryStore = {
   persistent: false,
-  all: async () => [],
+  all: async () => ({records: [], problem: null}),
   put: async () => {},
   remove: async () => {},
 };
 
 /**
- * all(), put(record, instead), remove(id), each a promise; `persistent`: whether they are kept. With
+ * all(), put(record, instead), remove(id), each a promise; `persistent`: whether they are kept. all()
+ * gives {records, problem}: those that can be read, and a sentence that says why not all, or null. With
  * put() the record `instead` goes, both or neither.
  */
 export async function openStore() {

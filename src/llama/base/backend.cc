@@ -8,6 +8,9 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#endif
 
 #include "base/machine_memory.h"
 #include "base/usable_processors.h"
@@ -97,6 +100,19 @@ void make_template_tables() {
   (void)jinja::value_undefined_t().get_builtins();
 }
 
+// As llama.cpp asks it, which then counts the faster ones only.
+bool has_two_kinds_of_cores() {
+#if defined(__x86_64__) && defined(__linux__)
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & (1U << 15)) != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 void take_over_log() {
@@ -158,7 +174,15 @@ std::string LogCapture::because() const {
 }
 
 std::int32_t physical_cores() {
-  return std::clamp(common_cpu_get_num_math(), 1, usable_processors());
+  // llama.cpp counts the cores of the machine, whichever this process may run on, and stops at the
+  // first processor that is offline.
+  std::int32_t cores = usable_cores();
+  if (cores == 0) {
+    cores = common_cpu_get_num_math();
+  } else if (has_two_kinds_of_cores()) {
+    cores = std::min(cores, common_cpu_get_num_math());  // those that compute alike
+  }
+  return std::clamp(cores, 1, usable_processors());
 }
 
 bool has_other_device() {

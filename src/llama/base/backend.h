@@ -49,8 +49,8 @@ class LogCapture {
   std::string last_warning_;
 };
 
-// Cores to compute with: the physical ones (llama.cpp's own count), at most usable_processors(); at
-// least 1.
+// Cores to compute with: the physical ones that this thread may use (of two kinds the faster), at
+// most usable_processors(); at least 1.
 std::int32_t physical_cores();
 
 // Whether there is a device beside the processor: a GPU, say. REQUIRES: ensure_backend()

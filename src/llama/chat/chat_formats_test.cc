@@ -75,5 +75,61 @@ TEST_F(ChatFormatsTest, WhatAStreamShowsOnlyGrowsAndEndsAsTheWhole) {
   }
 }
 
+// llama-common's parsers stop before what may begin a mark where the text ends.
+struct Unfinished {
+  const char* file;
+  bool tools;
+  const char* begin;  // what the format says before content
+};
+constexpr Unfinished kUnfinished[] = {
+    {.file = "openai-gpt-oss-120b", .tools = false, .begin = "<|channel|>final<|message|>"},
+    {.file = "google-gemma-4-31B-it", .tools = false, .begin = ""},
+    {.file = "google-gemma-4-31B-it", .tools = true, .begin = ""},
+    {.file = "Qwen-Qwen3-0.6B", .tools = true, .begin = ""}};
+
+TEST_F(ChatFormatsTest, AnAnswerThatEndsWithTheBeginningOfAMarkKeepsIt) {
+  for (const Unfinished& format : kUnfinished) {
+    SCOPED_TRACE(format.file);
+    const Result<ChatPrompt> made = prompt({.file = format.file, .tools = format.tools});
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    for (const std::string words : {"a <", "a <<", "<", "a < b", "a\n\n<"}) {
+      const std::string text = format.begin + words;
+      ChatReply before;
+      for (std::size_t n = 0; n <= text.size(); ++n) {
+        const ChatReply reply = made->reader->read(text.substr(0, n), /*complete=*/false);
+        ASSERT_EQ(shrinks(before, reply), "") << "at byte " << n << " of '" << text << "'";
+        before = reply;
+      }
+      const ChatReply whole = made->reader->read(text, /*complete=*/true);
+      EXPECT_EQ(shrinks(before, whole), "");
+      EXPECT_EQ(whole.content, words);
+      EXPECT_EQ(whole.reasoning, "");
+      EXPECT_TRUE(whole.tool_calls.empty());
+    }
+  }
+  const Result<ChatPrompt> qwen = prompt({.file = "Qwen-Qwen3-0.6B", .tools = true});
+  ASSERT_TRUE(qwen.ok());
+  EXPECT_EQ(qwen->reader->read("<think>\na <", /*complete=*/true).reasoning, "a <");
+}
+
+TEST_F(ChatFormatsTest, ALastMessageThatEndsWithTheBeginningOfAMarkIsNotSaidTwice) {
+  for (const Unfinished& format : kUnfinished) {
+    SCOPED_TRACE(format.file);
+    ChatOptions options;
+    options.continue_last = true;
+    if (format.tools) options.tools = testing::chat_answer_tools();
+    const Result<ChatPrompt> made =
+        vocabulary(format.file)
+            .chat_prompt({{.role = "user", .content = "Hi"}, {.role = "assistant", .content = "<"}},
+                         options);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_EQ(made->reader->given().content, "<");
+    EXPECT_EQ(made->reader->read("", true).content, "");
+    EXPECT_EQ(made->reader->read("b", false).content, "b");
+    EXPECT_EQ(made->reader->read("b>", true).content, "b>");
+    EXPECT_EQ(made->reader->read("b> <", true).content, "b> <");
+  }
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -1,7 +1,10 @@
 #include "llama/chat/llama_chat_reader.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,12 +56,38 @@ bool is_plain(const ChatReader& reader, const common_chat_params& params) {
   return true;
 }
 
+// Of Unicode's private area (U+10FFFD): no template's mark holds it.
+constexpr std::string_view kBehind = "\xF4\x8F\xBF\xBD";
+
+bool same_calls(const std::vector<ToolCall>& a, const std::vector<ToolCall>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ToolCall& x, const ToolCall& y) {
+                      return x.id == y.id && x.name == y.name && x.arguments == y.arguments;
+                    });
+}
+
+// Whether `more`, which was read from a text with kBehind behind it, says what `reply` does, read
+// from the text alone, and more words in `where`, at whose end kBehind was: it is taken off.
+bool says_more(const ChatReply& reply, std::string ChatReply::*where, ChatReply& more) {
+  const std::string& before = reply.*where;
+  std::string& now = more.*where;
+  if (!now.ends_with(kBehind)) return false;
+  now.resize(now.size() - kBehind.size());
+  return now.starts_with(before) &&
+         now.find_first_not_of(" \n\r\t", before.size()) != std::string::npos;
+}
+
+std::size_t common_start(const std::string& a, const std::string& b) {
+  const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<std::size_t>(ends.first - a.begin());
+}
+
 class LlamaChatReader : public ChatReader {
  public:
   LlamaChatReader(const common_chat_params& params, bool continued) : params_(params) {
     params_.reasoning_format = COMMON_REASONING_FORMAT_AUTO;
     if (!params.parser.empty()) params_.parser.load(params.parser);
-    if (continued) given_ = reply_of(common_chat_parse("", /*is_partial=*/true, params_));
+    if (continued) given_ = with_last_words("", parse("", /*partial=*/true));
   }
 
   ChatReply read(std::string_view text, bool complete) const override {
@@ -66,9 +95,11 @@ class LlamaChatReader : public ChatReader {
     if (!complete) text = text.substr(0, complete_utf8_prefix(text));
     const std::string valid = with_replacements(text);
     try {
-      ChatReply reply = reply_of(common_chat_parse(valid, !complete, params_));
-      reply.content.erase(0, given_.content.size());
-      reply.reasoning.erase(0, given_.reasoning.size());
+      ChatReply reply = parse(valid, !complete);
+      if (complete) reply = with_last_words(valid, std::move(reply));
+      // Not always all of it: its end may have been the beginning of a mark.
+      reply.content.erase(0, common_start(given_.content, reply.content));
+      reply.reasoning.erase(0, common_start(given_.reasoning, reply.reasoning));
       return reply;
     } catch (const std::exception&) {
       return {.content = valid, .reasoning = "", .tool_calls = {}};
@@ -78,6 +109,28 @@ class LlamaChatReader : public ChatReader {
   ChatReply given() const override { return given_; }
 
  private:
+  ChatReply parse(const std::string& text, bool partial) const {
+    return reply_of(common_chat_parse(text, partial, params_));
+  }
+
+  // llama-common stops before what may begin a mark where a text ends, also where nothing follows
+  // (common/peg-parser.cpp, until): "a <" is read as "a ". With a character behind it, it does not.
+  // `reply`: what the text was read as. What ends with a call, or a whole mark, stays as it is.
+  ChatReply with_last_words(const std::string& text, ChatReply reply) const {
+    ChatReply more;
+    try {
+      more = parse(text + std::string(kBehind), /*partial=*/true);
+    } catch (const std::exception&) {
+      return reply;
+    }
+    if (!same_calls(reply.tool_calls, more.tool_calls)) return reply;
+    const bool content = more.reasoning == reply.reasoning;
+    if (!content && more.content != reply.content) return reply;
+    const bool grown =
+        says_more(reply, content ? &ChatReply::content : &ChatReply::reasoning, more);
+    return grown ? more : reply;
+  }
+
   common_chat_parser_params params_;
   ChatReply given_;  // what the prompt has said of the answer
 };

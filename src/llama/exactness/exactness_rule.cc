@@ -114,20 +114,48 @@ std::string single_cache_type(const RuleFacts& facts) {
   return divides ? "q8_0" : "bf16";
 }
 
+// What the user chose; empty: nothing. Where there can be one type only, what was chosen for keys
+// or values is chosen for both.
+CacheTypes chosen_cache_types(const RuleFacts& facts, const ModelOptions& options) {
+  CacheTypes chosen{.k = options.cache_type_k, .v = options.cache_type_v};
+  if (!facts.one_cache_type) return chosen;
+  if (chosen.k.empty()) chosen.k = chosen.v;
+  if (chosen.v.empty()) chosen.v = chosen.k;
+  return chosen;
+}
+
 // With what the user chose. Devices other than this processor know mixed types in special builds
 // only, and ggml has no fast product with bf16 on ARM.
 CacheTypes exact_cache_types(const RuleFacts& facts, const ModelOptions& options) {
   const std::string single = single_cache_type(facts);
   CacheTypes types{.k = single, .v = single};
 #if !defined(__aarch64__)
-  if (facts.on_cpu && options.workers.empty()) types = {.k = "bf16", .v = "f16"};
+  const bool may_mix = facts.on_cpu && options.workers.empty() && !facts.one_cache_type;
+  if (may_mix) types = {.k = "bf16", .v = "f16"};
 #endif
   if (facts.own_attention) types = {.k = "f16", .v = "f16"};
-  if (!options.cache_type_v.empty()) types.v = options.cache_type_v;
-  if (options.cache_type_k.empty()) return types;
-  types.k = options.cache_type_k;
-  if (options.cache_type_v.empty() && !exact_cache(facts, types.k, types.v)) types.v = single;
+  const CacheTypes chosen = chosen_cache_types(facts, options);
+  if (!chosen.v.empty()) types.v = chosen.v;
+  if (chosen.k.empty()) return types;
+  types.k = chosen.k;
+  if (chosen.v.empty() && !exact_cache(facts, types.k, types.v)) types.v = single;
   return types;
+}
+
+// llama_init_from_model makes no context otherwise: with latent attention (is_mla()) the values are
+// a part of the cached keys, and deepseek4's are, too.
+bool needs_one_cache_type(const GgufHeader& header) {
+  return header.keys_hold_values || header.architecture == "deepseek4";
+}
+
+Status check_one_cache_type(const ModelOptions& options) {
+  const std::string& k = options.cache_type_k;
+  const std::string& v = options.cache_type_v;
+  if (k.empty() || v.empty() || k == v) return Status();
+  return refused(StatusCode::kUnsupported, "cache_type_v",
+                 "is " + v + ", and cache_type_k is " + k + ", but '" + options.path +
+                     "' keeps keys and values in one cache, which has one type; give the same "
+                     "twice, or one of them");
 }
 
 void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, bool exactness_matters,
@@ -147,10 +175,11 @@ void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, boo
       }
     }
   }
-  if (!options.cache_type_k.empty()) context.type_k = options.cache_type_k;
-  if (!options.cache_type_v.empty()) context.type_v = options.cache_type_v;
-  const bool chosen = !options.cache_type_k.empty() || !options.cache_type_v.empty();
-  if (chosen && exactness_matters && context.flash_attention &&
+  const CacheTypes chosen = chosen_cache_types(facts, options);
+  if (!chosen.k.empty()) context.type_k = chosen.k;
+  if (!chosen.v.empty()) context.type_v = chosen.v;
+  const bool any_chosen = !chosen.k.empty() || !chosen.v.empty();
+  if (any_chosen && exactness_matters && context.flash_attention &&
       !exact_cache(facts, context.type_k, context.type_v)) {
     plan->notes.push_back("with a " + context.type_k +
                           " cache a batch gives the bits of single steps only within the first 256 "
@@ -208,6 +237,8 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options) {
 Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader& header) {
   ensure_backend();
   RuleFacts facts;
+  facts.one_cache_type = needs_one_cache_type(header);
+  if (facts.one_cache_type) OUTRIDER_RETURN_IF_ERROR(check_one_cache_type(options));
   facts.on_cpu = options.n_gpu_layers == 0 || !has_other_device();
   for (const std::vector<std::int32_t>* sizes : {&header.head_sizes_k, &header.head_sizes_v}) {
     for (const std::int32_t size : *sizes) {

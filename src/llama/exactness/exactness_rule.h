@@ -26,7 +26,8 @@
 //    gained. IQ types with lookup grids (IQ4_XS, ...) are exact below 8 tokens.
 // Elsewhere nothing is known, so llama.cpp's defaults are taken and the probe reports. Other
 // devices know mixed cache types in special builds only, so exact=on, and workers, take q8_0 for
-// both.
+// both. So do models with latent attention (MLA), whose values are a part of the keys: llama.cpp
+// takes no two types for them.
 //
 // Tested by exactness_rule_test.cc.
 #pragma once
@@ -58,6 +59,7 @@ struct RuleFacts {
   bool own_attention = false;     // attention is theirs, too
   std::vector<std::int32_t> head_sizes;  // of keys and values, distinct; may be empty
   bool on_cpu = true;                    // all layers are on the processor
+  bool one_cache_type = false;           // llama.cpp takes one for keys and values alike, no two
 
   std::uint64_t bytes_of(std::string_view type) const;  // 0 when there is none
 
@@ -90,7 +92,7 @@ bool stays_on_processor(std::string_view matrix, std::int32_t n_layer, std::int3
 
 // Of a model that is to be opened: reads the file's header; the weights stay on the disk. Matrices
 // that Outrider's kernels would take are left out, but with workers, where they lie elsewhere.
-// Errors: read_gguf_header()'s.
+// Errors: read_gguf_header()'s; kUnsupported for two cache types where there can be one only.
 Result<RuleFacts> read_rule_facts(const ModelOptions& options);
 // Likewise, where the file's header was read.
 Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader& header);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "llama/files/gguf_header.h"
+#include "testing/gguf_damage.h"
 #include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
@@ -106,6 +107,35 @@ TEST(ExactnessRule, WorkersAndOtherDevicesGetTheSameTypeForKeysAndValues) {
       EXPECT_EQ(plan.context.type_v, plan.context.type_k);
     }
   }
+}
+
+// llama.cpp makes no context with two types for a model with latent attention.
+TEST(ExactnessRule, AModelWhoseKeysHoldItsValuesGetsOneTypeForBothWhateverIsChosen) {
+  RuleFacts facts = facts_of({{"q8_0", 100}});
+  facts.one_cache_type = true;
+  for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn, ExactMode::kOff}) {
+    for (const FlashAttention flash : {FlashAttention::kAuto, FlashAttention::kOff}) {
+      for (const char* const type : {"", "f16", "bf16", "q8_0", "f32"}) {
+        for (const bool for_k : {true, false}) {
+          ModelOptions options;
+          options.exact = exact;
+          options.flash_attention = flash;
+          (for_k ? options.cache_type_k : options.cache_type_v) = type;
+          const LoadPlan plan = settings_rule(facts, options);
+          const std::string what = std::string(type) + (for_k ? " keys" : " values");
+          EXPECT_EQ(plan.context.type_k, plan.context.type_v) << what;
+          if (*type != 0) {
+            EXPECT_EQ(plan.context.type_k, type) << what;
+          }
+          const LoadPlan strict = strictest_plan(facts, options, plan);
+          EXPECT_EQ(strict.context.type_k, strict.context.type_v) << what;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(rule(facts).context.type_k, "q8_0") << "exact";
+  facts.head_sizes = {40};
+  EXPECT_EQ(rule(facts, ExactMode::kOn).context.type_v, "bf16");
 }
 
 TEST(ExactnessRule, PlainBuffersWhereTheyAreCheapAndWhereTheyAreInsistedOn) {
@@ -258,6 +288,39 @@ TEST(ExactnessRule, ReadsTheFactsFromTheFile) {
   }
   EXPECT_EQ(read_facts(dir.file("none.gguf"), KernelChoice::kAuto).status().code(),
             StatusCode::kNotFound);
+}
+
+TEST(ExactnessRule, OneTypeIsForKeysThatHoldValuesAndTwoThatAreGivenAreRefusedByName) {
+  const TempDir dir;
+  const std::string plain = dir.file("plain.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(plain, {}).ok());
+  const std::string latent = dir.file("latent.gguf");
+  const Status latent_written = testing::copy_changed(
+      plain, latent,
+      [](gguf_context* gguf) {
+        gguf_set_val_u32(gguf, "llama.attention.key_length_mla", 64);
+        gguf_set_val_u32(gguf, "llama.attention.value_length_mla", 64);
+      },
+      "");
+  ASSERT_TRUE(latent_written.ok()) << latent_written.message();
+  const std::string deepseek4 = dir.file("deepseek4.gguf");
+  ASSERT_TRUE(
+      testing::copy_with_string(plain, deepseek4, "general.architecture", "deepseek4").ok());
+  for (const std::string& path : {plain, latent, deepseek4}) {
+    ModelOptions options{.path = path, .n_gpu_layers = 0};
+    options.cache_type_k = options.cache_type_v = "q8_0";
+    const Result<RuleFacts> same = read_rule_facts(options);
+    ASSERT_TRUE(same.ok()) << same.status().message();
+    EXPECT_EQ(same->one_cache_type, path != plain);
+    options.cache_type_v = "f16";
+    const Status two = read_rule_facts(options).status();
+    EXPECT_EQ(two.ok(), path == plain);
+    if (two.ok()) continue;
+    EXPECT_EQ(two.code(), StatusCode::kUnsupported);
+    EXPECT_EQ(two.field(), "cache_type_v");
+    EXPECT_NE(two.message().find("cache_type_k is q8_0"), std::string::npos) << two.message();
+    EXPECT_NE(two.message().find(path), std::string::npos) << two.message();
+  }
 }
 
 // Every third tensor of it in F32, which is never exact with llama.cpp's kernels, the others Q8_0.

@@ -32,15 +32,16 @@ class AdaptersTest : public ::testing::Test {
 
   // An adapter of rank 4 for the queries of the first layer, which are n_in to n_out.
   std::string adapter(const std::string& name, float size, std::int64_t n_in = 128,
-                      std::int64_t n_out = 128, const char* type = "adapter") {
+                      std::int64_t n_out = 128, const char* type = "adapter",
+                      const std::string& matrix = "attn_q") {
     const testing::GgufHandle metadata(gguf_init_empty());
     gguf_set_val_str(metadata.get(), "general.type", type);
     gguf_set_val_str(metadata.get(), "general.architecture", "llama");
     gguf_set_val_str(metadata.get(), "adapter.type", "lora");
     gguf_set_val_f32(metadata.get(), "adapter.lora.alpha", 4.0f);
     const std::vector<TensorInfo> tensors = {
-        {.name = "blk.0.attn_q.weight.lora_a", .type = GGML_TYPE_F32, .shape = {n_in, 4}},
-        {.name = "blk.0.attn_q.weight.lora_b", .type = GGML_TYPE_F32, .shape = {4, n_out}}};
+        {.name = "blk.0." + matrix + ".weight.lora_a", .type = GGML_TYPE_F32, .shape = {n_in, 4}},
+        {.name = "blk.0." + matrix + ".weight.lora_b", .type = GGML_TYPE_F32, .shape = {4, n_out}}};
     const testing::TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
       std::vector<float> values(tensors[index].bytes() / sizeof(float));
       const std::uint64_t key = testing::tensor_key(5, tensors[index].name);
@@ -55,6 +56,25 @@ class AdaptersTest : public ::testing::Test {
     const Status status = testing::write_gguf(path, metadata.get(), tensors, source, false);
     EXPECT_TRUE(status.ok()) << status.message();
     return path;
+  }
+
+  // A model with the first layer's ffn_up in NVFP4, all zeros.
+  void write_nvfp4(const std::string& name, bool scales) {
+    ASSERT_TRUE(testing::write_tiny_gguf(dir_.file("q8.gguf"), {.weight_scales = scales}).ok());
+    const Result<testing::GgufReader> from = testing::GgufReader::open(dir_.file("q8.gguf"));
+    ASSERT_TRUE(from.ok());
+    std::vector<TensorInfo> tensors = from->tensors();
+    for (TensorInfo& tensor : tensors) {
+      if (tensor.name == "blk.0.ffn_up.weight") tensor.type = GGML_TYPE_NVFP4;
+    }
+    const testing::TensorSource source = [&](std::size_t i, std::vector<std::uint8_t>& data) {
+      if (tensors[i].type != GGML_TYPE_NVFP4) return from->read_tensor(i, data);
+      data.assign(tensors[i].bytes(), 0);
+      return Status();
+    };
+    const Status status =
+        testing::write_gguf(dir_.file(name), from->metadata(), tensors, source, false);
+    ASSERT_TRUE(status.ok()) << status.message();
   }
 
   ModelOptions options(std::vector<std::string> lora, const std::string& model = "model.gguf") {
@@ -129,6 +149,23 @@ TEST_F(AdaptersTest, WhatIsNoAdapterOfThisModelIsRefusedByName) {
   }
   EXPECT_FALSE(open({good}, "other.gguf").ok()) << "of another architecture";
   EXPECT_TRUE(open({good}).ok());
+}
+
+// llama.cpp aborts in the first evaluation otherwise.
+TEST_F(AdaptersTest, AFeedForwardMatrixInNvfp4WithAFactorTakesNoAdapter) {
+  const std::string up = adapter("up.gguf", 0.2f, 128, 256, "adapter", "ffn_up");
+  const std::string queries = adapter("queries.gguf", 0.2f);
+  for (const bool scales : {false, true}) {
+    write_nvfp4("nvfp4.gguf", scales);
+    EXPECT_TRUE(open({queries}, "nvfp4.gguf").ok());
+    const Status status = open({queries, up}, "nvfp4.gguf").status();
+    EXPECT_EQ(status.ok(), !scales) << status.message();
+    if (status.ok()) continue;
+    EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+    EXPECT_NE(status.message().find("'" + up + "' changes blk.0.ffn_up.weight"), std::string::npos)
+        << status.message();
+  }
+  EXPECT_TRUE(open({up}).ok());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "llama/files/gguf_head_sizes.h"
+#include "llama/files/gguf_windows.h"
 #include "llama/gguf/integers.h"
 
 namespace outrider::llama {
@@ -125,6 +126,37 @@ Status check_heads(const std::string& path, const gguf_context* gguf,
   return wrong.empty() ? Status() : damaged(path, wrong);
 }
 
+Status check_windows(const std::string& path, const gguf_context* gguf,
+                     const std::string& architecture) {
+  const std::string wrong = wrong_windows(gguf, architecture);
+  return wrong.empty() ? Status() : damaged(path, wrong);
+}
+
+// A single float; none where there is none.
+std::optional<float> float_of(const gguf_context* gguf, const std::string& key) {
+  const std::int64_t id = gguf_find_key(gguf, key.c_str());
+  if (id < 0 || gguf_get_kv_type(gguf, id) != GGUF_TYPE_FLOAT32) return std::nullopt;
+  return gguf_get_val_f32(gguf, id);
+}
+
+// Two values that an architecture's graph asserts (llama-graph.cpp:162, models/deepseek2.cpp:484).
+Status check_positions(const std::string& path, const gguf_context* gguf,
+                       const std::string& architecture) {
+  const std::string prefix = architecture + ".";
+  if (architecture == "deepseek2" || architecture == "mistral4") {
+    const std::string length = prefix + "attention.temperature_length";
+    const bool scaled = float_of(gguf, prefix + "attention.temperature_scale").value_or(0.0f) != 0;
+    if (scaled && gguf::integer(gguf, length).value_or(0) == 0) {
+      return damaged(path, length + " must be there, and above 0, as attention.temperature_scale " +
+                               "is given");
+    }
+  }
+  const std::string base = prefix + "rope.freq_base";
+  const std::optional<float> given = float_of(gguf, base);
+  if (!given || takes_rope_base(architecture, *given)) return Status();
+  return damaged(path, base + " is " + std::to_string(*given) + ", but must be 10000");
+}
+
 Status check_epsilons(const std::string& path, const gguf_context* gguf,
                       const std::string& prefix) {
   for (const char* name : {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon",
@@ -170,6 +202,10 @@ Status check_split_number(const std::string& path, const gguf_context* gguf) {
 
 }  // namespace
 
+bool takes_rope_base(const std::string& architecture, float base) {
+  return architecture != "deepseek2-ocr" || base == 10000.0f;
+}
+
 Status check_gguf_values(const std::string& path, const gguf_context* gguf,
                          const std::string& architecture) {
   const std::string prefix = architecture + ".";
@@ -177,6 +213,8 @@ Status check_gguf_values(const std::string& path, const gguf_context* gguf,
   OUTRIDER_RETURN_IF_ERROR(check_rope_scaling(path, gguf, prefix));
   OUTRIDER_RETURN_IF_ERROR(ExpertChecks(path, gguf, architecture).run());
   OUTRIDER_RETURN_IF_ERROR(check_heads(path, gguf, architecture));
+  OUTRIDER_RETURN_IF_ERROR(check_windows(path, gguf, architecture));
+  OUTRIDER_RETURN_IF_ERROR(check_positions(path, gguf, architecture));
   OUTRIDER_RETURN_IF_ERROR(check_epsilons(path, gguf, prefix));
   OUTRIDER_RETURN_IF_ERROR(check_split_number(path, gguf));
   return check_tokens(path, gguf);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +35,10 @@ class Header {
   }
   Header& set_text(const std::string& key, const char* text) {
     gguf_set_val_str(gguf_.get(), (architecture_ + "." + key).c_str(), text);
+    return *this;
+  }
+  Header& set_float(const std::string& key, float value) {
+    gguf_set_val_f32(gguf_.get(), (architecture_ + "." + key).c_str(), value);
     return *this;
   }
   Header& set_list(const std::string& key, const std::vector<std::int32_t>& values) {
@@ -155,6 +160,36 @@ TEST(GgufChecks, HeadsHaveTheSizesThatTheArchitectureAsserts) {
     Header(architecture)
         .set({{"rope.dimension_count", 33}})
         .expect_wrong("rope.dimension_count is 33, but must be even and at most the size");
+  }
+}
+
+TEST(GgufChecks, AttentionThatIsScaledByPositionsSaysFromWhereOn) {
+  const char* const scale = "attention.temperature_scale";
+  const Numbers length = {{"attention.temperature_length", 8192}};
+  for (const char* architecture : {"deepseek2", "mistral4"}) {
+    Header(architecture).set(length).expect_right();
+    Header(architecture).set_float(scale, 0.0f).expect_right();
+    Header(architecture).set(length).set_float(scale, 0.1f).expect_right();
+    Header(architecture)
+        .set_float(scale, 0.1f)
+        .expect_wrong("attention.temperature_length must be there");
+    Header(architecture)
+        .set_float(scale, 0.1f)
+        .set({{"attention.temperature_length", 0}})
+        .expect_wrong("attention.temperature_length must be there");
+  }
+  Header("mistral3").set_float(scale, 0.1f).expect_right();
+}
+
+TEST(GgufChecks, DeepseekOcrHasOneBaseOfItsPositions) {
+  const char* const base = "rope.freq_base";
+  Header("deepseek2-ocr").expect_right();
+  Header("deepseek2-ocr").set_float(base, 10000.0f).expect_right();
+  Header("deepseek2").set_float(base, 50000.0f).expect_right();
+  for (const float other : {0.0f, 9999.0f, 50000.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    Header("deepseek2-ocr").set_float(base, other).expect_wrong("rope.freq_base is ");
+    EXPECT_FALSE(takes_rope_base("deepseek2-ocr", other));
+    EXPECT_TRUE(takes_rope_base("deepseek2", other));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
+#include "llama/files/adapter_matrices.h"
 #include "llama/files/gguf_header.h"
 #include "llama/files/rope_factors.h"
 #include "llama/kernels/own_kernels.h"
@@ -193,6 +194,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   Result<Adapters> adapters = Adapters::load(file->handle(), options.lora);
   if (!adapters.ok()) return adapters.status();
+  OUTRIDER_RETURN_IF_ERROR(check_adapted_matrices(path, *header, options.lora));
   file->adapters_ = *std::move(adapters);
   file->facts_ = read_facts(file->handle(), *header);
   file->facts_.path = path;

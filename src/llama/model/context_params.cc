@@ -6,6 +6,7 @@
 #include <string>
 
 #include "llama/base/backend.h"
+#include "llama/files/gguf_checks.h"
 
 namespace outrider::llama {
 namespace {
@@ -83,6 +84,14 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   if (all_rows) sizes.n_outputs = sizes.n_batch;
   sizes.n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();
   return sizes;
+}
+
+Status check_rope_base(const std::string& architecture, const ContextSettings& settings) {
+  const float base = settings.rope_freq_base;
+  if (base == 0.0f || takes_rope_base(architecture, base)) return Status();
+  return refused(StatusCode::kUnsupported, "rope_freq_base",
+                 "is " + std::to_string(base) + ", but a model of the architecture " +
+                     architecture + " takes 10000 alone; leave it out");
 }
 
 llama_context_params make_params(const ContextSizes& sizes, const ContextSettings& settings) {

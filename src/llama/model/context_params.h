@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "llama.h"
@@ -35,6 +36,9 @@ inline constexpr std::int32_t kSnapshots = 7;
 // numbered.
 Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
                                 std::int32_t n_ctx_train, bool attention_only);
+
+// Errors: kUnsupported for a base of rotary positions that the architecture's graph would abort on.
+Status check_rope_base(const std::string& architecture, const ContextSettings& settings);
 
 // REQUIRES: the cache types of `settings` are known ones.
 llama_context_params make_params(const ContextSizes& sizes, const ContextSettings& settings);

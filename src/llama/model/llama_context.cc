@@ -71,6 +71,7 @@ void LlamaModel::set_hidden() {
 Status LlamaModel::choose_sizes(const ModelOptions& options) {
   const ModelFacts& facts = file_->facts();
   const bool attention_only = !has_recurrent_part();
+  OUTRIDER_RETURN_IF_ERROR(check_rope_base(facts.architecture, settings_));
   capabilities_.n_sequences = options.n_sequences;
   set_hidden();
   Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, attention_only);

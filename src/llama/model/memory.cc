@@ -36,6 +36,7 @@ struct Looked {
 Result<Looked> look(const ModelOptions& options, const ContextSettings& settings,
                     const GgufHeader& header) {
   OUTRIDER_RETURN_IF_ERROR(check_is_model(options.path, header));
+  OUTRIDER_RETURN_IF_ERROR(check_rope_base(header.architecture, settings));
   Result<std::uint64_t> weights = weight_bytes(options.path, header);
   if (!weights.ok()) return weights.status();
   for (const std::string& type : {settings.type_k, settings.type_v}) {

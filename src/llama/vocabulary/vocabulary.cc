@@ -36,6 +36,27 @@ std::size_t first_capacity(std::size_t n_bytes) {
   return (n_bytes < kSmall ? n_bytes : n_bytes / 2) + 16;
 }
 
+// What the tokenizer would put before or behind a text, though the file has no such token:
+// llama.cpp aborts at the first text (llama-vocab.cpp, append_bos and its like). Empty: nothing.
+std::string missing_token(const llama_vocab* vocab) {
+  const bool no_begin = llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL;
+  const bool no_end = llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL;
+  switch (llama_vocab_type(vocab)) {
+    case LLAMA_VOCAB_TYPE_SPM:
+    case LLAMA_VOCAB_TYPE_BPE:
+    case LLAMA_VOCAB_TYPE_UGM:
+      if (no_begin && llama_vocab_get_add_bos(vocab)) return "tokenizer.ggml.bos_token_id";
+      if (no_end && llama_vocab_get_add_eos(vocab)) return "tokenizer.ggml.eos_token_id";
+      return "";
+    case LLAMA_VOCAB_TYPE_WPM:  // adds both to every text, whatever the file says
+      if (no_begin) return "tokenizer.ggml.bos_token_id";
+      if (llama_vocab_sep(vocab) == LLAMA_TOKEN_NULL) return "tokenizer.ggml.seperator_token_id";
+      return "";
+    default:  // the others add none
+      return "";
+  }
+}
+
 constexpr std::size_t kShortPiece = 1024;  // 320 KiB: any thread's stack holds it
 constexpr std::size_t kLongestPiece = std::size_t{4} << 20;
 #if defined(__SANITIZE_ADDRESS__)
@@ -55,6 +76,11 @@ Result<std::unique_ptr<LlamaVocabulary>> LlamaVocabulary::create(const llama_mod
   const llama_vocab* vocab = llama_model_get_vocab(model);
   if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE || llama_vocab_n_tokens(vocab) <= 0) {
     return unsupported("the model has no vocabulary, so it cannot read or write text");
+  }
+  const std::string missing = missing_token(vocab);
+  if (!missing.empty()) {
+    return data_loss("the tokenizer adds a token to each text that the vocabulary does not have: " +
+                     missing + " is missing or wrong; fetch the file again");
   }
   std::unique_ptr<LlamaVocabulary> result(new LlamaVocabulary(model, vocab));
   result->read_tokens();

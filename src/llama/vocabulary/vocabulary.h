@@ -24,7 +24,8 @@ class TokenPrefixes;
 class LlamaVocabulary : public Vocabulary {
  public:
   // Reads all pieces once (262,144 tokens: 25 ms), so that piece() is two look-ups.
-  // Errors: kUnsupported when the model has no vocabulary.
+  // Errors: kUnsupported when the model has no vocabulary; kDataLoss when the tokenizer adds a
+  // token to texts that it does not have.
   static Result<std::unique_ptr<LlamaVocabulary>> create(const llama_model* model);
   ~LlamaVocabulary() override;
 

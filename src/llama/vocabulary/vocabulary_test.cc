@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llama/files/model_file.h"
+#include "testing/gguf_damage.h"
 #include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
@@ -117,6 +118,54 @@ TEST_P(VocabularyTest, InvalidUtf8IsRefusedWithItsOffset) {
   const Status status = vocabulary().tokenize("abc\xFFz", true, true).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("byte 3 (0xff)"), std::string::npos) << status.message();
+}
+
+// llama.cpp aborts at the first text otherwise. SentencePiece has both by default, GPT-2's the
+// eleventh token; a BERT vocabulary has them further behind than this one is long.
+TEST(Vocabulary, AFileWhoseTokenizerAddsATokenThatItDoesNotHaveIsRefusedWithTheKey) {
+  struct Case {
+    const char* model;
+    const char* splits;
+    const char* added;  // the key that is set; empty: none
+    const char* missing;
+    std::size_t n_tokens;  // 0: all
+  };
+  const testing::TempDir dir;
+  const std::string good = dir.file("good.gguf");
+  testing::TinyModelOptions options;
+  options.vocabulary.tokenizer = TinyTokenizer::kBpe;
+  ASSERT_TRUE(testing::write_tiny_gguf(good, options).ok());
+  ASSERT_TRUE(ModelFile::load_vocabulary(good, LoadHooks{}).ok());
+  for (const Case& wrong : {Case{"gpt2", "chatglm-bpe", "add_bos_token", "bos_token_id", 0},
+                            Case{"gemma4", "default", "add_eos_token", "eos_token_id", 0},
+                            Case{"bert", "default", "", "bos_token_id", 50},
+                            Case{"bert", "default", "", "seperator_token_id", 102}}) {
+    const std::string path = dir.file("wrong.gguf");
+    const auto change = [&](gguf_context* gguf) {
+      const std::string prefix = "tokenizer.ggml.";
+      gguf_set_val_str(gguf, (prefix + "model").c_str(), wrong.model);
+      gguf_set_val_str(gguf, (prefix + "pre").c_str(), wrong.splits);
+      if (*wrong.added != 0) gguf_set_val_bool(gguf, (prefix + wrong.added).c_str(), true);
+      gguf_remove_key(gguf, (prefix + wrong.missing).c_str());
+      if (wrong.n_tokens == 0) return;
+      gguf_remove_key(gguf, (prefix + "bos_token_id").c_str());
+      const std::int64_t id = gguf_find_key(gguf, (prefix + "tokens").c_str());
+      std::vector<std::string> texts;
+      for (std::size_t i = 0; i < wrong.n_tokens; ++i) {
+        texts.emplace_back(gguf_get_arr_str(gguf, id, i));
+      }
+      std::vector<const char*> pointers;
+      for (const std::string& text : texts) pointers.push_back(text.c_str());
+      gguf_set_arr_str(gguf, (prefix + "tokens").c_str(), pointers.data(), pointers.size());
+    };
+    ASSERT_TRUE(testing::copy_changed(good, path, change, "").ok());
+    const Status status = ModelFile::load_vocabulary(path, LoadHooks{}).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.message();
+    EXPECT_NE(status.message().find(std::string("tokenizer.ggml.") + wrong.missing),
+              std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find(path), std::string::npos) << status.message();
+  }
 }
 
 TEST_P(VocabularyTest, ALongTextIsTokenisedWhole) {

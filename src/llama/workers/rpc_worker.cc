@@ -19,6 +19,7 @@
 #include "llama/base/backend.h"
 #include "llama/kernels/compute_threads.h"
 #include "llama/kernels/kernel_worker.h"
+#include "llama/workers/client_keepalive.h"
 #include "llama/workers/tensor_cache.h"
 
 namespace outrider::llama {
@@ -166,7 +167,9 @@ Status serve_worker(const WorkerOptions& options, const std::function<void()>& l
   const std::jthread asking([&] {
     const WorkerAddress self{.host = host == "0.0.0.0" ? "127.0.0.1" : host, .port = options.port};
     while (!over.load()) {
-      if (check_worker(self, kOwnPatienceMs, &over).ok()) return listening();
+      const bool serves = check_worker(self, kOwnPatienceMs, &over).ok();
+      ask_for_clients(options.port);  // also for one that came before this question
+      if (serves) return listening();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   });
