@@ -1,9 +1,11 @@
 // What a sampler chain costs per visited node: microseconds for one row of logits.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "llama/base/handles.h"
@@ -29,6 +31,47 @@ void run(benchmark::State& state, const SamplingOptions& options) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(sampler->apply(row).logits.data());
   }
+}
+
+// As a text's: some come often.
+std::vector<Token> text_of(std::int64_t n, std::int64_t n_vocab) {
+  std::mt19937 random(2);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  std::vector<Token> text(static_cast<std::size_t>(n));
+  for (Token& token : text) {
+    const double rank = std::pow(static_cast<double>(n_vocab), uniform(random));
+    token = static_cast<Token>(rank) % static_cast<Token>(n_vocab);
+  }
+  return text;
+}
+
+constexpr std::int32_t kPenaltyVocab = 49152;
+
+std::unique_ptr<Sampler> with_window(std::int64_t window, std::span<const Token> text) {
+  const SamplingOptions o{.repeat_last_n = static_cast<std::int32_t>(window),
+                          .repeat_penalty = 1.1f};
+  std::unique_ptr<Sampler> sampler = make_sampler(o, kPenaltyVocab).value();
+  sampler->begin(text, 1);
+  return sampler;
+}
+
+// A token of a text whose last range(0) ones are penalised: a row, and what was chosen.
+void run_penalties(benchmark::State& state) {
+  const std::vector<float> row = row_of(kPenaltyVocab);
+  const std::vector<Token> text = text_of(2 * state.range(0), kPenaltyVocab);
+  const std::unique_ptr<Sampler> sampler = with_window(state.range(0), text);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(sampler->apply(row).logits.data());
+    sampler->accept(text[at++ % text.size()]);
+  }
+}
+
+// What a draft begins with, and then frees.
+void copy_penalties(benchmark::State& state) {
+  const std::vector<Token> text = text_of(2 * state.range(0), kPenaltyVocab);
+  const std::unique_ptr<Sampler> sampler = with_window(state.range(0), text);
+  for (auto _ : state) benchmark::DoNotOptimize(sampler->clone().get());
 }
 
 // The same chain as llama.cpp runs it: candidates for the whole row, then its samplers.
@@ -62,6 +105,8 @@ BENCHMARK_CAPTURE(run, greedy, kGreedy)->Arg(49152)->Arg(262144);
 BENCHMARK_CAPTURE(run, temperature, kTemperature)->Arg(49152)->Arg(262144);
 BENCHMARK_CAPTURE(run, min_p, kMinP)->Arg(49152)->Arg(262144);
 BENCHMARK_CAPTURE(run, top_p, kTopP)->Arg(49152)->Arg(262144);
+BENCHMARK(run_penalties)->Arg(64)->Arg(4096)->Arg(32768);
+BENCHMARK(copy_penalties)->Arg(64)->Arg(4096)->Arg(32768);
 BENCHMARK_CAPTURE(run_llama, default_chain, kDefault)->Arg(49152)->Arg(262144);
 BENCHMARK_CAPTURE(run_llama, min_p, kMinP)->Arg(49152)->Arg(262144);
 BENCHMARK_CAPTURE(run_llama, top_p, kTopP)->Arg(49152)->Arg(262144);

@@ -40,7 +40,7 @@ if(GGML_NATIVE OR OUTRIDER_NATIVE)
   add_compile_definitions("OUTRIDER_MACHINE=0x${OUTRIDER_MACHINE}")
 
   if(native_flag STREQUAL "-march=native")
-    include(check_amx)
+    include("${CMAKE_CURRENT_LIST_DIR}/check_amx.cmake")
     outrider_check_amx(amx_works)
     if(NOT amx_works)
       set(no_amx -mno-amx-tile -mno-amx-int8 -mno-amx-bf16)

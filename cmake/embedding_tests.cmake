@@ -45,7 +45,7 @@ function(outrider_embedding_tests)
          uncached "${environment}")
   foreach(leaving "load 0" "load 20" "load 60" "load 150" "text 0" "text 20" "text 150"
           "made-elsewhere 20" "made-elsewhere 60" "on-thread 20" "on-thread 60"
-          "while-destroyed 20" "while-destroyed 60" "in-callback 0")
+          "while-destroyed 20" "while-destroyed 60" "in-callback 0" "keeps 0")
     string(REPLACE " " ";" arguments "${leaving}")  # a crash at exit is a failure
     string(REPLACE " " "_" name "embedding/c_leaves_${leaving}_ms")
     add_test(NAME ${name} COMMAND c_test "${target}" "${draft}" ${arguments})

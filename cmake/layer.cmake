@@ -19,10 +19,11 @@ add_library(outrider_testing INTERFACE)
 add_library(outrider_testing_gguf INTERFACE)
 target_link_libraries(outrider_testing_gguf INTERFACE outrider_testing)
 
-# Sets RESULT to the targets behind a THIRD_PARTY name, or to NOTFOUND.
+# Sets RESULT to the targets behind a THIRD_PARTY name, or to NOTFOUND. A llama.cpp of the project
+# that adds this one is none of ours: it may be of any version.
 function(outrider_third_party name result)
   set(targets NOTFOUND)
-  if(name STREQUAL "llama" AND TARGET llama)
+  if(name STREQUAL "llama" AND OUTRIDER_LLAMA AND TARGET llama)
     set(targets llama llama-common)
   elseif(name STREQUAL "nlohmann")
     if(TARGET vendor::nlohmann)  # the one that llama.cpp carries: two versions would clash
@@ -33,7 +34,7 @@ function(outrider_third_party name result)
         set(targets nlohmann_json::nlohmann_json)
       endif()
     endif()
-  elseif(name STREQUAL "httplib" AND TARGET vendor::cpp-httplib)
+  elseif(name STREQUAL "httplib" AND OUTRIDER_LLAMA AND TARGET vendor::cpp-httplib)
     # <cpp-httplib/httplib.h> lies in the folder that llama.cpp gives to nlohmann's users only.
     set(targets vendor::cpp-httplib vendor::nlohmann)
   elseif(name STREQUAL "cli11")
@@ -124,11 +125,13 @@ function(outrider_little_sanitized target)
   endif()
 endfunction()
 
-# A static library, or an interface library where there are only headers.
+# A static library, or an interface library where there are only headers. Who links it compiles our
+# headers, which are C++20.
 function(outrider_library target sources)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+    target_compile_features(${target} PUBLIC cxx_std_20)
     target_link_libraries(${target} PRIVATE outrider_flags PUBLIC Threads::Threads ${CMAKE_DL_LIBS} ${ARGN})
     if(OUTRIDER_SANITIZE AND target MATCHES "${OUTRIDER_COMPUTES_LITTLE}")
       outrider_little_sanitized(${target})
@@ -140,6 +143,7 @@ function(outrider_library target sources)
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/src")
+    target_compile_features(${target} INTERFACE cxx_std_20)
     target_link_libraries(${target} INTERFACE Threads::Threads ${ARGN})
   endif()
 endfunction()

@@ -5,11 +5,17 @@
 set(OUTRIDER_LLAMA_SOURCE_DIR "" CACHE PATH "Your own llama.cpp checkout; empty for the pinned one")
 set(OUTRIDER_LLAMA_PACKAGE "" CACHE FILEPATH
     "The pinned npm package as a file, for machines without a network")
+if(OUTRIDER_LLAMA AND (TARGET llama OR TARGET ggml))  # the project that adds this one has its own
+  message(WARNING "llama.cpp: this build has one already, and targets of two cannot have one name. "
+                  "Outrider's parts that need its own are left out: the command, the libraries and "
+                  "all layers above outrider_llama_*. OUTRIDER_LLAMA=OFF says so without a warning")
+  set(OUTRIDER_LLAMA OFF)
+endif()
 if(NOT OUTRIDER_LLAMA)
   message(STATUS "llama.cpp: off (OUTRIDER_LLAMA); layers that need it are left out")
   return()
 endif()
-include(llama_source)
+include("${CMAKE_CURRENT_LIST_DIR}/llama_source.cmake")
 
 # Not forced, so that -DLLAMA_...=... on the command line wins.
 function(outrider_llama_default name value)
@@ -70,7 +76,7 @@ set(BUILD_SHARED_LIBS "${saved_shared}")
 set_directory_properties(PROPERTIES COMPILE_OPTIONS "${saved_options}")
 
 # Its AMX code, where the build has AMX, gets intrinsics that say what they read.
-include(check_amx)
+include("${CMAKE_CURRENT_LIST_DIR}/check_amx.cmake")
 if(TARGET ggml-cpu)  # GGML_CPU_ALL_VARIANTS has others, which keep the intrinsics as they are
 set_source_files_properties("${OUTRIDER_LLAMA_LINK}/ggml/src/ggml-cpu/amx/mmq.cpp"
                             TARGET_DIRECTORY ggml-cpu PROPERTIES

@@ -9,7 +9,8 @@ option(OUTRIDER_CCACHE "Use ccache when it is installed" ON)
 set(OUTRIDER_SANITIZE "" CACHE STRING "Sanitizers for us and llama.cpp: empty, address or thread")
 set_property(CACHE OUTRIDER_SANITIZE PROPERTY STRINGS "" address thread)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+# A project that adds this one chooses for itself.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -94,6 +95,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND OUTRIDER_SANITIZE)
   # std::regex for reading an uninitialised std::function.
   target_compile_options(outrider_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # std::stable_sort of GCC 12's library uses what that library has deprecated; clang warns of it in
+  # the caller's code.
+  target_compile_options(outrider_flags INTERFACE
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
 endif()
 if(OUTRIDER_WERROR)
   target_compile_options(outrider_flags INTERFACE -Werror)

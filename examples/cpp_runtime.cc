@@ -1,5 +1,5 @@
 // The runtime from C++, inside this build: the same text without and with speculation, and both
-// speeds. Links the layer outrider_backend; see examples/CMakeLists.txt.
+// speeds. Links the layer outrider_backend; see cmake/embedding_tests.cmake.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

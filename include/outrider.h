@@ -93,17 +93,19 @@ OUTRIDER_EXPORT outrider *outrider_create(const char *config_json, char **error)
 
 /* Ends everything in any state: loads are cancelled, completions end with what they have and cannot
  * be polled any more, calls that wait return, threads are joined, memory is freed. Takes as long as
- * the target's step that is running. NULL has no effect.
+ * the target's step that is running and, with "remember_folder" or "prompt_cache", as writing what
+ * is kept there: up to "prompt_cache_mib". NULL has no effect.
  *
  * Calls of other threads that have begun are waited for; none may begin once this one has. No
  * callback runs any more when it returns, with one exception: called from inside a callback (also
  * of outrider_set_log), it returns at once, the rest is done in the background after the callback
  * has returned, and no further event comes. The process's normal exit waits for it.
  *
- * A process that exits without having destroyed an instance ends what it loads and computes first:
- * before any handler of atexit() where the main thread has created an instance and is the one that
- * exits. From then on calls are answered with an error, and no callback is made. An exit() from
- * inside the log callback ends nothing first. */
+ * A process that exits without having destroyed an instance ends what it loads and computes first,
+ * and writes what its folders keep: before any handler of atexit() where the main thread has created
+ * an instance and is the one that exits. From then on calls are answered with an error, and no
+ * callback is made. An exit() from inside the log callback ends nothing first and keeps nothing,
+ * nor does a process that is killed or leaves by _exit(). */
 OUTRIDER_EXPORT void outrider_destroy(outrider *instance);
 
 /* JSON-RPC 2.0, by name: {"jsonrpc":"2.0","id":1,"method":"completion.start","params":{...}} gives
@@ -159,8 +161,9 @@ OUTRIDER_EXPORT void outrider_free(char *string);
  * text, and "result" in the last one. They come in order, one at a time, on a thread of the
  * instance that does nothing else: a callback may be slow and may call every function,
  * outrider_destroy included. Events that wait for it are joined, so that a slow callback gets fewer
- * and larger ones (of one completion at most one waits). A completion may be polled as well.
- * {"event":"lost"} stands for an event for which there was no memory. */
+ * and larger ones (of one completion at most one waits between two of models and files). A completion
+ * may be polled as well. {"event":"lost"} stands for events for which there was no memory, and comes
+ * before those that wait: system.status and completion.poll say what they would have said. */
 typedef void (*outrider_event_fn)(void *user, const char *event_json);
 
 /* From now on events go to `callback` with `user`, in place of any earlier one; NULL: to nobody.

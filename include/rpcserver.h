@@ -130,8 +130,9 @@ RPCSERVER_API const char *async_completion_init(const char *req_json);
 
 /* What is new -> {"success": true, "completion_updates": [...], "finished": bool,
    "prompt_processing_progress": 0.0 to 1.0}. NULL, "" or {} mean the newest completion, {"id":
-   number} a given one. finished becomes true with the last update and stays true; it is false
-   before any completion. The 64 completions that finished last can still be polled.
+   number} a given one. finished becomes true with the last update and stays true, behind
+   deinit too, where the updates that were not fetched are gone; it is false before any asynchronous
+   completion. The 64 completions that finished last can still be polled.
 
    Updates: {"content": text, "stop": false} each, one for what a step gave, with
    "completion_probabilities" when n_probs > 0; the last one is the final response, after a cancel

@@ -1,5 +1,7 @@
 #include "testing/chat_answers.h"
 
+#include <utility>
+
 namespace outrider::testing {
 namespace {
 
@@ -93,9 +95,20 @@ std::vector<ChatAnswer> make_answers() {
   };
 }
 
+std::vector<ChatAnswer> lfm2_answers() {
+  const std::string call = "<|tool_call_start|>[get_weather(city=\"Paris\")]<|tool_call_end|>";
+  return {{"LFM2-8B-A1B", call, {"", "", {rewritten()}}},
+          {"LFM2-8B-A1B", "No call.", {"No call.", "", {}}},
+          {"LFM2.5-Instruct", "Look." + call, {"Look.", "", {rewritten()}}}};
+}
+
 }  // namespace
 
-std::vector<ChatAnswer> chat_answers() { return make_answers(); }
+std::vector<ChatAnswer> chat_answers() {
+  std::vector<ChatAnswer> answers = make_answers();
+  for (ChatAnswer& answer : lfm2_answers()) answers.push_back(std::move(answer));
+  return answers;
+}
 
 std::vector<ChatTool> chat_answer_tools() { return {weather_tool(), sum_tool()}; }
 

@@ -5,13 +5,18 @@
  *        the library is at by then on this machine, the process must end in order.
  *        c_test TARGET.gguf DRAFT.gguf made-elsewhere|on-thread|while-destroyed|in-callback MS:
  *        ends the process while both are loaded; made on another thread, by another thread, while
- *        another one destroys, from inside a callback (at its first event, whatever MS is). */
-#define _POSIX_C_SOURCE 200809L /* nanosleep, pause, clock_gettime */
+ *        another one destroys, from inside a callback (at its first event, whatever MS is).
+ *        c_test TARGET.gguf DRAFT.gguf keeps MS: a process that destroys nothing keeps what it
+ *        learned for the next one, where the config has folders for it. */
+#define _XOPEN_SOURCE 700 /* nanosleep, pause, clock_gettime, fork, mkdtemp, nftw */
+#include <ftw.h>
 #include <outrider.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -260,8 +265,58 @@ static int leave_oddly(const char* target, const char* draft, const char* how, l
   return failures == 0 ? 0 : 1;
 }
 
+static int remove_one(const char* path, const struct stat* what, int flag, struct FTW* where) {
+  (void)what;
+  (void)flag;
+  (void)where;
+  return remove(path);
+}
+
+/* Says a text that is remembered in `folder`. Sets `cached` to what was known of its prompt. */
+static outrider* say(const char* target, const char* folder, int earlier_texts, char cached[32]) {
+  char config[2048];
+  char expected[64];
+  outrider* o;
+  snprintf(config, sizeof config,
+           "{\"model\":{\"path\":\"%s\",\"ctx\":512},\"remember_tokens\":4096,"
+           "\"remember_folder\":\"%s/texts\",\"prompt_cache\":\"%s/prompts\"}",
+           target, folder, folder);
+  o = outrider_create(config, NULL);
+  CHECK(o != NULL);
+  snprintf(expected, sizeof expected, "\"namespaces\":%d", earlier_texts);
+  CHECK(has(ask(o, "system.status", "{\"wait_ms\":120000}"), "\"ready\""));
+  CHECK(has(ask(o, "drafters.list", "{}"), expected));
+  between(ask(o, "completion.run",
+              "{\"prompt\":\"Once upon a time there was a fox\",\"max_tokens\":40,\"seed\":5,"
+              "\"ignore_eos\":true,\"speculative\":{\"namespace\":\"a\"}}"),
+          "\"cached_tokens\":", ",", cached, 32);
+  return o;
+}
+
+/* The first process is a child, forked before this one has an instance. */
+static int leave_with_folders(const char* target) {
+  char folder[] = "/tmp/outrider-keeps-XXXXXX";
+  char cached[32];
+  int status = -1;
+  pid_t child;
+  CHECK(mkdtemp(folder) != NULL);
+  child = fork();
+  if (child == 0) {
+    say(target, folder, 0, cached);
+    CHECK(strcmp(cached, "0") == 0);
+    exit(failures == 0 ? 0 : 1);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+        WEXITSTATUS(status) == 0);
+  outrider_destroy(say(target, folder, 1, cached)); /* what it writes is removed, too */
+  CHECK(atol(cached) > 0);
+  CHECK(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+  return failures == 0 ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
   int lines = 0;
+  if (argc == 5 && strcmp(argv[3], "keeps") == 0) return leave_with_folders(argv[1]);
   if (argc == 5 && strcmp(argv[3], "in-callback") == 0) return leave_in_callback(argv[1], argv[2]);
   if (argc == 5 && strcmp(argv[3], "load") != 0 && strcmp(argv[3], "text") != 0) {
     return leave_oddly(argv[1], argv[2], argv[3], atol(argv[4]));

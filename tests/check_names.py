@@ -43,7 +43,8 @@ COMMITTED = ("docs/benchmarks.md", "docs/benchmarks-counts.md", "docs/benchmarks
 COMMITS_ELSEWHERE = {"8337e4cd"}  # of ik_llama.cpp, which the kernels are measured beside
 
 PATH = re.compile(r"(?<![\w./:*~<-])[\w.-]+(?:/[\w.*-]+)+")
-FILE = re.compile(r"(?<![\w./:*<-])[\w.*/-]*[\w*]\.(?:h|cc|c|py|js|mjs|cmake|sh)(?![\w/-]|\.\w)")
+FILE = re.compile(r"(?<![\w./:*<-])[\w.*/-]*"
+                  r"(?:[\w*]\.(?:h|cc|c|py|js|mjs|cmake|sh)|\bCMakeLists\.txt)(?![\w/-]|\.\w)")
 QUOTED = re.compile(r"`([^`]+)`")
 # A number alone, or letters alone, may be something else.
 COMMIT = re.compile(r"(?<![\w./-])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,40}(?![\w-])")

@@ -79,6 +79,8 @@ class CheckNames(unittest.TestCase):
                 self.assert_found(name, "/* In gone.h and\n * gone.cc. */\nint a;  // http/gone.h\n",
                                   [(1, "gone.h"), (2, "gone.cc"), (3, "http/gone.h")])
                 self.write(name, "")
+        self.assert_found("src/http/listener.cc", "// See src/http/CMakeLists.txt.\n",
+                          [(1, "src/http/CMakeLists.txt")])
 
     def test_code_and_strings_are_the_compilers(self):
         self.assert_found("src/http/listener.cc", '#include "gone.h"\nconst char* a = "gone.h";\n', [])

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/socket_client.h"
+#include "testing/tiny_gguf.h"
 #include "tests/cli_process.h"
 
 namespace outrider::testing {
@@ -206,6 +207,33 @@ TEST(CliServe, WhatATargetSaysOfItselfIsPrinted) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("--prompt-cache has no effect on this target"), std::string::npos)
       << result.err;
+}
+
+TEST(CliServe, ADraftThatLiesBesideTheTargetIsOfferedOnceOnATerminalToo) {
+  const CliFolder folder;
+  TinyModelOptions options;
+  options.n_ff = 1024;
+  options.n_layer = 1;
+  ASSERT_TRUE(write_tiny_gguf(folder.path("small.gguf"), options).ok());
+  options.n_layer = 6;
+  ASSERT_TRUE(write_tiny_gguf(folder.path("large.gguf"), options).ok());
+  CliCall call =
+      folder.call({"serve", "-m", folder.path("large.gguf"), "-c", "512", "--port", "0"});
+  call.terminal = true;
+  bool sent = false;
+  call.on_output = [&sent](pid_t child, const std::string& out, const std::string&) {
+    if (!sent && out.find("ready") != std::string::npos) {
+      sent = true;
+      kill(child, SIGTERM);
+    }
+    return true;
+  };
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  const std::string offer = "could guess ahead for it";
+  const std::size_t first = result.out.find(offer);
+  ASSERT_NE(first, std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find(offer, first + 1), std::string::npos) << result.out;
 }
 
 TEST(CliServe, ModelsOfAConfigFileThatIsAPipeAreServed) {

@@ -180,8 +180,40 @@ class Sanitize(DevCase):
     def test_another_word_is_refused_before_anything_is_built(self):
         code, _, output = self.dev("sanitize", "address", "client")
         self.assertEqual(code, 1)
-        self.assertTrue(output.endswith("give clients, or nothing"), output)
+        self.assertTrue(output.endswith("give clients, folders of src, or nothing"), output)
         self.assertEqual(self.asked(), "")
+
+    # As the targets are listed. What is built is written down.
+    LAYERS = NINJA.replace("exit 0", r"""case "$*" in
+  *"-t targets"*) printf 'tests/%s_test: R\n' base engine http http_llama llama_http serve ;;
+  *) echo "$@" >>"$FAKE_ROOT/built" ;;
+esac; exit 0""")
+
+    def test_of_some_layers_the_tests_alone_are_built_and_run_with_their_rooms(self):
+        self.fake("ninja", self.LAYERS)
+        code, _, output = self.dev("sanitize", "thread", "engine", "http")
+        self.assertEqual(code, 0, output)
+        built = (self.dir / "built").read_text()
+        self.assertIn(" tests/engine_test tests/http_test tests/http_llama_test\n", built)
+        self.assertIn("/build/tsan ", built)
+        (tested,) = (self.dir / "tested").read_text().splitlines()
+        self.assertIn("--preset tsan ", tested)
+        pattern = re.compile(tested.split(" -R ")[1])
+        for name, runs in (("engine/A.B", True), ("http/A.B", True), ("http/llama/A.B", True),
+                           ("serve/A.B", False), ("llama/http/A.B", False)):
+            self.assertEqual(bool(pattern.search(name)), runs, name)
+        self.assertEqual(self.asked(), "", "no clients")
+
+    def test_what_is_no_layer_or_has_no_tests_is_refused(self):
+        self.fake("ninja", self.LAYERS)
+        for word in ("engines", "../src/engine", "src/engine", "clients"):
+            code, _, output = self.dev("sanitize", "thread", "engine", word)
+            self.assertEqual(code, 1, word)
+            self.assertIn(f"'{word}' is no part of the tests", output)
+        code, _, output = self.dev("sanitize", "thread", "json")
+        self.assertEqual(code, 1)
+        self.assertIn("there are no tests in src: json", output)
+        self.assertFalse((self.dir / "tested").exists())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """docs/reliability.md names tests that exist; what is fuzzed has inputs; what sanitizers pass over is
-not ours. Run without arguments."""
+not ours; what they run on each week. Run without arguments."""
 
 import contextlib
 import json
@@ -89,6 +89,24 @@ class Suppressions(unittest.TestCase):
                     continue
                 ours = self.OURS.search(line.replace("ggml/src/", "").replace("llama.cpp/src/", ""))
                 self.assertIsNone(ours, f"{path.name}: {line}")
+
+
+class Threads(unittest.TestCase):
+    """`./dev test` has the sanitizers of addresses and of undefined behaviour; that of threads is run
+    by a job of its own."""
+
+    def test_the_layers_that_start_threads_meet_their_sanitizer_on_a_schedule_and_by_hand(self):
+        head, jobs = (ROOT / ".github/workflows/test.yml").read_text().split("\njobs:\n")
+        self.assertRegex(head, r"\n  schedule:\n    - cron: ")
+        self.assertIn("\n  workflow_dispatch:\n", head)
+        job = re.search(r"^  threads:\n((?:    .*\n|\n)+)", jobs, re.MULTILINE).group(1)
+        for event in ("schedule", "workflow_dispatch"):
+            self.assertIn(f"github.event_name == '{event}'", job)
+        layers = re.search(r"\./dev sanitize thread (.+)", job).group(1).split()
+        self.assertLessEqual({"engine", "serve", "catalog", "http", "capi", "rpcserver", "remote"},
+                             set(layers))
+        for layer in layers:
+            self.assertTrue(any((ROOT / "src" / layer).glob("*_test.cc")), layer)
 
 
 class Fuzzing(unittest.TestCase):

@@ -256,6 +256,37 @@ TEST_P(SameOutput, TheTargetAsItsOwnDraftIsAcceptedWhole) {
   }
 }
 
+// What a chain remembers goes down the draft: the tokens drafted so far, the place in the text, and
+// what was learned of the text before. A draft without it would guess what the target never says.
+TEST_P(SameOutput, TheTargetAsItsOwnDraftIsAcceptedWholeByChainsThatRemember) {
+  const std::vector<std::vector<Token>> prompts =
+      testing::seeded_prompts(vocabulary(), testing::test_seed(8), 8, 40);
+  DraftModelDrafter itself(*same_->model, vocabulary().size(), is_end());
+  const SamplingOptions chains[] = {
+      {.temperature = 1.0f, .repeat_penalty = 1.5f},
+      {.temperature = 1.0f, .grammar = "root ::= ([0-9] [a-f])+"},
+      {.temperature = 1.0f, .xtc_probability = 0.5f, .xtc_threshold = 0.05f},
+      {.temperature = 1.0f, .mirostat = 2, .mirostat_tau = 2.0f, .mirostat_eta = 0.5f}};
+  for (const SamplingOptions& chain : chains) {
+    std::int64_t drafted = 0;
+    int differ = 0;
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      RunOptions options = options_for(i, prompts[i], 1.0f);
+      options.sampling = {.temperature = 1.0f};
+      const Completion without = run({}, options);
+      options.sampling = chain;
+      options.width = 4;
+      const Completion got = run({&itself}, options);
+      EXPECT_EQ(got.speculation.accepted, got.speculation.drafted)
+          << "chain " << &chain - chains << ", prompt " << i;
+      drafted += got.speculation.drafted;
+      differ += got.tokens != without.tokens ? 1 : 0;
+    }
+    EXPECT_GT(drafted, 0);
+    EXPECT_GT(differ, 0) << "chain " << &chain - chains << " changed nothing";
+  }
+}
+
 TEST_P(SameOutput, ALongTextThenAShortOneGiveThePlainTextsInSteadyMemory) {
   DraftModelDrafter drafter(*draft_->model, vocabulary().size(), is_end());
   testing::expect_long_and_short(*target_->model, vocabulary(), drafter, [&] {

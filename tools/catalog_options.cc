@@ -22,10 +22,10 @@ CatalogEntry entry_of(std::string name, const ModelArguments& model) {
   return entry;
 }
 
-void offer_draft(CatalogModels& models) {
+void note_draft_beside(CatalogModels& models, ModelFamilies& families) {
   CatalogEntry& entry = models.entries.back();
   if (entry.draft || entry.target.isolate) return;  // of those its file is not read here
-  const std::optional<std::string> draft = find_draft_beside(entry.target.path);
+  const std::optional<std::string> draft = find_draft_beside(entry.target.path, families);
   if (!draft) return;
   entry.offered_draft = *draft;
   models.notes.push_back(draft_offer(entry.target.path, *draft));
@@ -87,13 +87,14 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
                                      const std::vector<DrafterFile>& files, CatalogArguments& a,
                                      Terminal& terminal) {
   CatalogModels models;
+  ModelFamilies families([&terminal] { return terminal.signals.raised(); }, a.read_family);
   std::set<std::string> names;
   std::vector<std::optional<std::string>> repos;  // [entries] where they come from
   if (own.model) {
     models.entries.push_back(entry_of(model_name(*own.model), own));
     models.entries.back().files = files;
     repos.push_back(own.hf_repo);
-    offer_draft(models);
+    note_draft_beside(models, families);
   }
   for (ModelTable& table : a.tables) {
     OUTRIDER_RETURN_IF_ERROR(
@@ -103,7 +104,7 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
     models.entries.back().files = table.files;
     for (const std::string& alias : table.aliases) add_alias(models.entries.back(), alias);
     repos.push_back(table.model.hf_repo);
-    offer_draft(models);
+    note_draft_beside(models, families);
   }
   for (const CatalogEntry& entry : models.entries) {
     names.insert(entry.name);
@@ -115,7 +116,7 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
     if (repos[i] && names.insert(*repos[i]).second) add_alias(models.entries[i], *repos[i]);
   }
   if (a.model_dir) {
-    Result<ModelFolder> folder = read_model_folder(*a.model_dir);
+    Result<ModelFolder> folder = read_model_folder(*a.model_dir, families);
     if (!folder.ok()) return folder.status().with_context("--model-dir");
     for (std::string& why : folder->left_out) models.notes.push_back(std::move(why));
     for (const FolderModel& found : folder->models) {
@@ -128,7 +129,7 @@ Result<CatalogModels> catalog_models(const ModelArguments& own,
       model.model = found.path;
       model.draft_model = model.hf_repo = model.hf_repo_draft = std::nullopt;
       models.entries.push_back(entry_of(found.name, model));
-      offer_draft(models);
+      note_draft_beside(models, families);
     }
   }
   if (!models.entries.empty()) return models;

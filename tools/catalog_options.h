@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "catalog/catalog.h"
+#include "tools/options/model_folder.h"
 #include "tools/options/model_options.h"
 #include "tools/options/model_tables.h"
 #include "tools/terminal.h"
@@ -22,6 +23,8 @@ struct CatalogArguments {
   std::int32_t model_memory = 0;  // MiB; 0: what the machine has free
 
   std::vector<ModelTable> tables;  // by read_config_models()
+
+  ModelFamilies::Read read_family = llama::read_gguf_family;  // another one in tests
 };
 
 // Adds --model-dir, --max-models and --model-memory under "Model".
@@ -46,8 +49,9 @@ struct CatalogModels {
 // The entries, the default model first: `own` (its -m, with `files` for its drafters), the tables
 // in their order, the folder's by name. Each without a draft has the one that lies beside it as
 // offered_draft. A name that the folder shares with another entry is left out with a note.
-// Downloads what tables have in the hub. Errors: the folder's; kInvalidArgument where there is no
-// model at all, with how to give one; a download's, kCancelled on Ctrl-C.
+// Downloads what tables have in the hub, and reads each file's header once. Errors: the folder's;
+// kInvalidArgument where there is no model at all, with how to give one; a download's, kCancelled
+// on Ctrl-C.
 // REQUIRES: download_models(own) has passed
 Result<CatalogModels> catalog_models(const ModelArguments& own,
                                      const std::vector<DrafterFile>& files,

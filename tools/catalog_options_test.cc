@@ -55,6 +55,23 @@ TEST_F(CatalogOptionsTest, TheOwnModelComesFirstThenTablesThenTheFolder) {
   EXPECT_TRUE(options.free_memory);
 }
 
+TEST_F(CatalogOptionsTest, EachHeaderIsReadOnceHoweverManyModelsThereAre) {
+  for (int i = 0; i < 4; ++i) write("m" + std::to_string(i) + ".gguf", i == 0 ? 1 : 6);
+  int reads = 0;
+  ModelArguments own;
+  own.model = dir_.path() + "/m1.gguf";
+  CatalogArguments arguments{.model_dir = dir_.path()};
+  arguments.read_family = [&reads](const std::string& path) {
+    ++reads;
+    return llama::read_gguf_family(path);
+  };
+  const Result<CatalogModels> models = catalog_models(own, {}, arguments, terminal_);
+  ASSERT_TRUE(models.ok()) << models.status().message();
+  EXPECT_EQ(models->entries.size(), 4U);
+  EXPECT_EQ(models->notes.size(), 4U) << "three offers, and m1 twice";
+  EXPECT_EQ(reads, 4);
+}
+
 TEST_F(CatalogOptionsTest, AFileOfATableThatIsMissingIsToldAtTheStart) {
   const std::string there = write("there.gguf", 1);
   CatalogArguments arguments;

@@ -59,7 +59,8 @@ void name_draft(ModelArguments& a) {
 void offer_draft(const ModelArguments& a) {
   if (!a.model || has_draft(a) || isatty(STDERR_FILENO) != 1) return;
   if (a.target.isolate) return;  // this process does not read its file
-  const std::optional<std::string> draft = find_draft_beside(*a.model);
+  ModelFamilies families;
+  const std::optional<std::string> draft = find_draft_beside(*a.model, families);
   if (draft) print_hint(draft_offer(*a.model, *draft));
 }
 

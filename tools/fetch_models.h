@@ -19,7 +19,8 @@ void name_draft(ModelArguments& arguments);
 
 // On a terminal, for a target without a draft: a line about the file beside it that could be one
 // (tools/options/model_folder.h), with the option to type. It is never taken unasked. None for an
-// isolated target, whose file this process does not read.
+// isolated target, whose file this process does not read. `serve` says it with its other models'
+// (tools/catalog_options.h).
 void offer_draft(const ModelArguments& arguments);
 
 // The same for those who have a Terminal and report themselves: the failure as it is, kCancelled

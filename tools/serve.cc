@@ -268,7 +268,6 @@ Result<int> ServeCommand::run() {
   }
   OUTRIDER_RETURN_IF_ERROR(downloaded);
   name_draft(model_);
-  offer_draft(model_);
   LlamaLoader loader;
   const Result<std::unique_ptr<Catalog>> made = make_catalog(loader, terminal);
   if (terminal.signals.raised()) return kDone;

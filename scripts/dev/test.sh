@@ -130,12 +130,14 @@ uncompiled() {
   echo "$n"
 }
 
-# exposed_tests PRESET: the targets of the exposed layers' tests.
-exposed_tests() {
+# layer_tests PRESET PATTERN: the targets of the tests of the layers that the pattern matches.
+layer_tests() {
   ninja -C "$(build_dir "$1")" -t targets all |
-    sed -n 's|^tests/\([a-z_]*\)_test:.*|\1|p' | { grep -xE "${EXPOSED//\//_}" || true; } |
+    sed -n 's|^tests/\([a-z_]*\)_test:.*|\1|p' | { grep -xE "${2//\//_}" || true; } |
     sed 's|.*|tests/&_test|'
 }
+
+exposed_tests() { layer_tests "$1" "$EXPOSED"; }
 
 # rest_fits LEFT BUILT MADE UNMADE TESTED RELEASE: whether the other sanitized tests are expected to be
 # built and run in the seconds that are left, where MADE files were compiled in BUILT seconds and UNMADE
@@ -260,7 +262,24 @@ sanitize_clients() {
   test_like_llama_server "$1"
 }
 
-# sanitize address|thread [clients]: all tests, or only those with clients.
+# sanitize_layers PRESET LAYERS: the tests beside the code of these folders of src and of their rooms.
+sanitize_layers() {
+  local preset=$1 layer pattern="" targets=()
+  shift
+  for layer in "$@"; do
+    [[ $layer =~ ^[a-z]+(/[a-z]+)?$ && -d src/$layer ]] ||
+      die "sanitize: '$layer' is no part of the tests; give clients, folders of src, or nothing"
+    pattern+="${pattern:+|}$layer|$layer/[a-z]+"
+  done
+  need_build
+  configure "$preset"
+  mapfile -t targets < <(layer_tests "$preset" "$pattern")
+  [[ ${#targets[@]} -gt 0 ]] || die "sanitize: there are no tests in src: $*"
+  build_targets "$preset" "${targets[@]}"
+  run_tests "$preset" -R "^($pattern)/"
+}
+
+# sanitize address|thread [clients | LAYERS]: all tests, or only those with clients, or of some layers.
 cmd_sanitize() {
   local preset
   case ${1:-} in
@@ -268,10 +287,14 @@ cmd_sanitize() {
     thread) preset=tsan ;;
     *) die "sanitize: give address (with undefined behaviour) or thread" ;;
   esac
-  [[ $# -le 1 || $2 == clients ]] || die "sanitize: '$2' is no part of the tests; give clients, or nothing"
-  cmd_build "$preset"
-  [[ $# -gt 1 ]] || run_tests "$preset"
-  sanitize_clients "$preset"
+  shift
+  if [[ $# -gt 0 && $* != clients ]]; then
+    sanitize_layers "$preset" "$@"
+  else
+    cmd_build "$preset"
+    [[ $# -gt 0 ]] || run_tests "$preset"
+    sanitize_clients "$preset"
+  fi
   [[ $((PASSED + FAILED)) -gt 0 ]] || die "nothing was tested (see above)"
   finish_tests
 }

@@ -187,7 +187,7 @@ Json event_json(const RuntimeEvent& event) {
     if (!event.drafter->attached) object["state"] = "absent";
     return object;
   }
-  if (!event.completion) return {{"event", "none"}};
+  if (!event.completion) return {{"event", "lost"}};
   Json object = {{"event", "completion"},
                  {"id", event.completion->id},
                  {"updates", updates_json(event.completion->tokens)},

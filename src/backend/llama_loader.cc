@@ -13,6 +13,7 @@
 #include "draft/translated/vocabulary_map.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_rule.h"
+#include "llama/files/gguf_family.h"
 #include "llama/model/memory.h"
 #include "llama/open_target.h"
 #include "llama/vocabulary/vocab_match.h"
@@ -64,12 +65,16 @@ Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLo
 
 Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& options,
                                                          const LoadHooks& caller_hooks) {
-  // Reading the file is the first half of the way, the probe the second.
+  // Reading the file is one half of the way, the probe the other, or less where times are measured
+  // behind both.
+  const bool measures = options_.speculation && options_.measure_costs;
+  const double half = measures ? 0.45 : 0.5;
   LlamaLoaderOptions how = options_;
   LoadHooks hooks = with_log(caller_hooks, options_.log);
-  if (!how.probe_progress && caller_hooks.progress) {
-    hooks.progress = [&](double fraction) { caller_hooks.progress(0.5 * fraction); };
-    how.probe_progress = [&](double fraction) { caller_hooks.progress(0.5 + 0.5 * fraction); };
+  const bool is_one_bar = !how.probe_progress && caller_hooks.progress;
+  if (is_one_bar) {
+    hooks.progress = [&](double fraction) { caller_hooks.progress(half * fraction); };
+    how.probe_progress = [&](double fraction) { caller_hooks.progress(half + half * fraction); };
   }
   hooks = then(hooks, options_.at_weights);
   const bool elsewhere = options.isolate || !options.workers.empty();
@@ -78,11 +83,17 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks));
   const std::string key = times_key(target.model->capabilities(), options);
   if (!elsewhere) target.state_identity = state_key(key, options);
-  if (options_.speculation && options_.measure_costs) {
+  if (measures) {
     std::filesystem::path folder;  // empty: nothing is kept
     if (!key.empty()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
+    LoadHooks measuring = with_log(caller_hooks, options_.log);
+    // A bar of its own for the probe comes behind that of reading, which is full by now.
+    measuring.progress = nullptr;
+    if (is_one_bar) {
+      measuring.progress = [&](double fraction) { caller_hooks.progress(0.9 + 0.1 * fraction); };
+    }
     OUTRIDER_ASSIGN_OR_RETURN(
-        target.costs, target_costs(*target.model, key, folder, options_.refresh_costs, hooks));
+        target.costs, target_costs(*target.model, key, folder, options_.refresh_costs, measuring));
     if (!folder.empty()) target.experiences = std::make_unique<ExperienceFiles>(folder, key);
   }
   return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(std::move(target)));
@@ -96,10 +107,13 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     return invalid_argument("the draft model '" + options.path +
                             "' cannot be isolated or run on workers; only a target can");
   }
-  OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head, llama::read_head_file(options.path));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::GgufHeader header, llama::read_gguf_header(options.path));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head,
+                            llama::read_head_file(options.path, header));
   if (head.kind != llama::HeadKind::kNone) {
     return load_head(head, options, std::move(target), then(hooks, options_.at_weights));
   }
+  OUTRIDER_RETURN_IF_ERROR(llama::check_can_draft(options.path, header.architecture));
   const llama::LlamaVocabulary* vocabulary =
       dynamic_cast<const llama::LlamaVocabulary*>(&target->vocabulary());
   if (vocabulary == nullptr) {
@@ -108,6 +122,10 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   }
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<llama::LlamaModel> model,
                             llama::open_draft(options, then(hooks, options_.at_weights)));
+  if (model->capabilities().rollback != Rollback::kAny) {  // it would never draft
+    return unsupported("'" + options.path +
+                       "' cannot be a draft model: " + model->capabilities().rollback_reason);
+  }
   const llama::LlamaVocabulary& own = model->file()->vocabulary();
   Draft parts{.info = model->file()->facts(), .notes = model->notes()};
   const std::shared_ptr<DraftModels> models = std::make_shared<DraftModels>();

@@ -197,6 +197,30 @@ TEST_F(LlamaLoaderTest, ADraftModelThatSharesTooLittleIsRefusedWithBothNamesAndT
   EXPECT_NE(message.find("of a sample text; at least 50 %"), std::string::npos) << message;
 }
 
+// It would be loaded, and never draft.
+TEST_F(LlamaLoaderTest, ADraftThatCannotForgetIsRefusedWhenItIsLoaded) {
+  const std::shared_ptr<Target> opened = open(options(target()));
+  ASSERT_NE(opened, nullptr);
+  for (const testing::TinyArchitecture architecture :
+       {testing::TinyArchitecture::kShortConv, testing::TinyArchitecture::kMamba}) {
+    testing::TinyModelOptions recurrent;
+    recurrent.architecture = architecture;
+    const std::string path = dir_->file("recurrent.gguf");
+    ASSERT_TRUE(testing::write_tiny_gguf(path, recurrent).ok());
+    int calls = 0;
+    LoadHooks hooks;
+    hooks.progress = [&](double) { ++calls; };
+    const Status refused = loader().load_draft(options(path), opened, hooks).status();
+    EXPECT_EQ(refused.code(), StatusCode::kUnsupported);
+    EXPECT_EQ(refused.message(),
+              "'" + path + "' cannot be a draft model: the " +
+                  testing::tiny_architecture_name(architecture) +
+                  " architecture has recurrent layers, whose state cannot drop tokens that were "
+                  "guessed");
+    EXPECT_EQ(calls, 0) << "no weights were read";
+  }
+}
+
 class HeadFiles : public LlamaLoaderTest {
  protected:
   void SetUp() override {

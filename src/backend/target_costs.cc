@@ -55,7 +55,8 @@ double ms_of(const std::vector<CostPoint>& points, std::int32_t width) {
   return 0.0;
 }
 
-// Whether four tokens still take as many times as long as one as they did then. Errors: kCancelled.
+// Whether four tokens still take as many times as long as one as they did then; what takes longer
+// to look at than the budget is believed. Errors: kCancelled.
 Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& known,
                          const LoadHooks& hooks) {
   constexpr std::int32_t kCheck = 4;
@@ -63,10 +64,18 @@ Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& kno
   // Soon read; attention is next to nothing there as well.
   constexpr std::int32_t kDepth = 8;
   if (known.empty()) return false;
-  const double before = ms_of(known, kCheck) / ms_of(known, 1);
+  constexpr double kBudgetMs = 3000.0;
+  const double single = ms_of(known, 1);
+  const double before = ms_of(known, kCheck) / single;
   if (!(before > 0.0)) return true;  // the model takes no four
-  const Result<std::vector<CostPoint>> now = measure_costs(
-      model, {.widths = {1, kCheck}, .depth = kDepth, .rounds = 2, .cancel = hooks.cancel});
+  // The text, a round to warm up and one that counts.
+  const double least = ms_of(known, kDepth) + 2.0 * (single + ms_of(known, kCheck));
+  if (least > kBudgetMs) return true;
+  const Result<std::vector<CostPoint>> now = measure_costs(model, {.widths = {1, kCheck},
+                                                                   .depth = kDepth,
+                                                                   .budget_ms = kBudgetMs,
+                                                                   .rounds = 2,
+                                                                   .cancel = hooks.cancel});
   if (now.status().code() == StatusCode::kCancelled) return now.status();
   if (!now.ok() || now->size() != 2) return true;
   const double ratio = (*now)[1].ms / (*now)[0].ms;
@@ -139,7 +148,8 @@ Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::str
     if (holds) return known;
   }
   const std::int64_t fewer = llama::graphs_on_fewer_threads();
-  Result<std::vector<CostPoint>> measured = measure_costs(model, {.cancel = hooks.cancel});
+  Result<std::vector<CostPoint>> measured =
+      measure_costs(model, {.progress = hooks.progress, .cancel = hooks.cancel});
   if (measured.status().code() == StatusCode::kCancelled) return measured.status();
   if (!measured.ok()) {
     tell(hooks, "what steps take could not be measured, and is found out while running: " +

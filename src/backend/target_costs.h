@@ -1,7 +1,7 @@
 // What a target's passes take, measured once and kept in a file: "<folder>/costs/<hash>.txt", by
 // model, machine, build and settings. A file that cannot be read or is damaged is as if it were not
-// there. What is known is looked at again, with a few passes: times that were taken while another
-// program had the processor are measured anew.
+// there. What is known is looked at again, with a few passes, unless they take more than 3 s: times
+// that were taken while another program had the processor are measured anew.
 #pragma once
 
 #include <filesystem>
@@ -27,8 +27,9 @@ std::string times_key(const Capabilities& capabilities, const ModelOptions& opti
 std::string state_key(const std::string& key, const ModelOptions& options);
 
 // Sequence 0 of `model` is empty. `key`: times_key(). `folder`: where the file lies; empty: nothing
-// is kept. `refresh`: what is known is not used, and replaced. Empty where measuring failed, which
-// the log tells: it can be learned while running. Errors: kCancelled.
+// is kept. `refresh`: what is known is not used, and replaced. Measuring anew tells hooks.progress.
+// Empty where measuring failed, which the log tells: it can be learned while running. Errors:
+// kCancelled.
 Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,
                                             const std::filesystem::path& folder, bool refresh,
                                             const LoadHooks& hooks);

@@ -325,6 +325,14 @@ TEST(Log, SaysWhatIsLoadedAndWhatFailed) {
                                       "3 loading the target 'broken' failed: 'broken' is broken"}));
 }
 
+TEST(Log, LinesAreUtf8AlsoWhereACharacterWasCut) {
+  Lines lines;
+  set_log(&Lines::receive, &lines);
+  log_line(LogLevel::kInfo, "\xC3\xA9 \xEF...");
+  set_log(nullptr, nullptr);
+  EXPECT_EQ(lines.all, std::vector<std::string>{"1 \xC3\xA9 \xEF\xBF\xBD..."});
+}
+
 // Destroys an instance with the first line.
 struct DestroyingLog {
   Instance* instance = nullptr;

@@ -7,6 +7,7 @@
 
 #include "base/on_exit.h"
 #include "base/process_end.h"
+#include "base/utf8.h"
 
 namespace outrider::capi {
 namespace {
@@ -96,7 +97,8 @@ void log_line(LogLevel level, std::string_view line) noexcept {
       user = state.user;
     }
     if (callback == nullptr) return;
-    const std::string text(line);
+    // llama.cpp cuts what it shows of a model's metadata at a byte, also within a character.
+    const std::string text = with_replacements(line);
     const CallbackScope scope;
     const bool outer = std::exchange(giving_out_line(), true);
     const OnExit restore([outer] { giving_out_line() = outer; });

@@ -1,7 +1,8 @@
 // What cannot be written to an app's folders is told: by system.status while the instance lives,
-// and by the log at its end, too.
+// and by the log at its end, too. And what can be written is, when the process ends first.
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "capi/boundary.h"
+#include "capi/instances.h"
 #include "capi/log.h"
 #include "testing/fake_loader.h"
 #include "testing/tiny_dir.h"
@@ -105,6 +107,29 @@ TEST_F(NotKeptByAnApp, IsInTheLogWhereTheInstanceEndsWithItsTarget) {
     destroy(open(is_lost));
     EXPECT_EQ(warnings.any_begins_with(kWarning), is_lost);
   }
+}
+
+// shut_down_living() is all that is called at the process's end where the app destroys nothing.
+TEST_F(NotKeptByAnApp, IsNothingWhereTheProcessEndsAndTheInstanceIsNotDestroyed) {
+  const auto n_files = [this] {
+    return std::distance(std::filesystem::directory_iterator(dir_.file("kept")), {});
+  };
+  const auto remembered = [](Instance* instance) {
+    return status(instance)["drafters"][1]["remembered"]["tokens"].get<std::int64_t>();
+  };
+  Instance* const instance = open(/*is_lost=*/false);
+  const Json result =
+      ask(instance, "completion.run",
+          {{"prompt", "abcabc"}, {"max_tokens", 40}, {"speculative", {{"namespace", "a"}}}});
+  EXPECT_EQ(result["speculation"]["remembered"]["tokens"], 40) << result;
+  const std::int64_t learned = remembered(instance);
+  EXPECT_EQ(n_files(), 0) << "not yet";
+  shut_down_living(/*wait=*/true);
+  EXPECT_GT(n_files(), 0);
+  Instance* const next = open(/*is_lost=*/false);
+  EXPECT_EQ(remembered(next), learned);
+  destroy(next);
+  destroy(instance);
 }
 
 }  // namespace

@@ -127,10 +127,7 @@ Result<RequestId> Engine::add(Request request) {
   }
   std::unique_ptr<Sequence> s =
       std::make_unique<Sequence>(next_id_, choice->seq, std::move(request), caps.n_ctx);
-  for (const std::unique_ptr<Sequence>& other : sequences_) {
-    if (choice->awaited == 0 || other->seq != choice->awaited_seq) continue;
-    s->awaited = {.id = other->id, .tokens = choice->awaited};
-  }
+  wait_for(*s, *choice);
   s->request.sampler->begin(s->text, s->request.seed);
   begin(*s, *choice);
   idle_.remove(choice->seq);
@@ -228,7 +225,8 @@ std::vector<Update> Engine::step() {
             .drafters = drafters_,
             .planner = planner_,
             .clock = clock,
-            .planned_width = options_.planned_width};
+            .planned_width = options_.planned_width,
+            .forget_oldest = [this] { return forget_oldest(); }};
   step.parts = choose_parts(target_, sequences_, prompts_, division_);
   if (!step.parts.empty()) {
     prepare(step);

@@ -143,7 +143,10 @@ class Engine {
   std::size_t take_over(SeqId seq, std::size_t kept);
   std::size_t begin_like(SeqId seq, SeqId from, std::size_t kept);
   std::vector<IdleTexts::Running> running_texts() const;
+  void wait_for(Sequence& sequence, const IdleTexts::Choice& choice) const;
   void share_awaited();
+  void share_again(Sequence& sequence, std::size_t n_older);
+  void go_on_from(Sequence& sequence, SeqId from, std::size_t held);
   void begin(Sequence& sequence, const IdleTexts::Choice& choice);
   void begin_drafters(Sequence& sequence, SeqId from, std::size_t kept);
   void begin_drafting(Sequence& sequence, SeqId from, std::size_t kept);
@@ -155,6 +158,7 @@ class Engine {
   void shift(Sequence& sequence);
   void make_room();
   void forget(SeqId seq);
+  bool forget_oldest();
   void forget_drafts();
   void retire(std::vector<Update>& updates);
   void rest(const Sequence& s, std::span<const Token> text);

@@ -130,30 +130,62 @@ std::vector<IdleTexts::Running> Engine::running_texts() const {
   if (!options_.reuse_prefix || !target_.capabilities().can_share) return texts;
   for (const std::unique_ptr<Sequence>& s : sequences_) {
     const std::size_t held = static_cast<std::size_t>(target_.length(s->seq));
-    texts.push_back({.seq = s->seq, .text = s->text, .held = held});
+    std::span<const Token> text = s->text;
+    if (s->over()) text = text.first(std::min(held, text.size()));  // nobody reads the rest
+    texts.push_back({.seq = s->seq, .text = text, .held = held});
   }
   return texts;
 }
 
-// Requests that waited for an older one get what they waited for, or what there is of it when that
-// one ends before. Oldest first: who waits may be waited for.
-void Engine::share_awaited() {
-  for (const std::unique_ptr<Sequence>& s : sequences_) {
-    if (!s->awaited) continue;
-    const std::size_t wanted = s->awaited->tokens;
-    const auto other = std::find_if(sequences_.begin(), sequences_.end(),
-                                    [&s](const auto& o) { return o->id == s->awaited->id; });
-    const bool ends = other == sequences_.end() || (*other)->over() || (*other)->answered;
-    if (!ends && target_.length((*other)->seq) < static_cast<Pos>(wanted)) continue;
-    s->awaited.reset();
-    if (s->over() || other == sequences_.end()) continue;
-    const SeqId from = (*other)->seq;
-    const std::size_t held = std::min(wanted, static_cast<std::size_t>(target_.length(from)));
-    if (held <= static_cast<std::size_t>(target_.length(s->seq))) continue;
-    const std::size_t kept = begin_like(s->seq, from, held);
-    s->cached_tokens = static_cast<std::int64_t>(kept);
-    begin_drafters(*s, from, kept);
+// The request that `choice` says to wait for, if it says one.
+void Engine::wait_for(Sequence& s, const IdleTexts::Choice& choice) const {
+  s.awaited.reset();
+  for (const std::unique_ptr<Sequence>& other : sequences_) {
+    if (choice.awaited == 0 || other->seq != choice.awaited_seq) continue;
+    s.awaited = {.id = other->id, .tokens = choice.awaited};
   }
+}
+
+// Requests that waited for an older one get what they waited for. Where that one ends before, they
+// get what there is of it, and one of them reads the rest for all. Oldest first: who waits may be
+// waited for.
+void Engine::share_awaited() {
+  for (std::size_t i = 0; i < sequences_.size(); ++i) {
+    Sequence& s = *sequences_[i];
+    if (!s.awaited) continue;
+    const std::size_t wanted = s.awaited->tokens;
+    const auto other = std::find_if(sequences_.begin(), sequences_.end(),
+                                    [&s](const auto& o) { return o->id == s.awaited->id; });
+    const bool gone = other == sequences_.end();
+    const bool there = !gone && target_.length((*other)->seq) >= static_cast<Pos>(wanted);
+    if (!there && !gone && !(*other)->over() && !(*other)->answered) continue;
+    s.awaited.reset();
+    if (s.over()) continue;
+    if (there) {
+      go_on_from(s, (*other)->seq, wanted);
+    } else {
+      share_again(s, i);
+    }
+  }
+}
+
+// As add() chooses, for one that has a sequence and read nothing itself. It waits for older ones
+// only, so that no two wait for each other.
+void Engine::share_again(Sequence& s, std::size_t n_older) {
+  const std::vector<IdleTexts::Running> running = running_texts();
+  const IdleTexts::Choice choice =
+      idle_.longest(s.text, std::span(running).first(std::min(n_older, running.size())),
+                    static_cast<std::size_t>(options_.least_awaited));
+  wait_for(s, choice);
+  if (choice.kept > 0) go_on_from(s, choice.from, choice.kept);
+}
+
+// The text of `s`, which is not read yet, begins with the first `held` tokens of that of `from`.
+void Engine::go_on_from(Sequence& s, SeqId from, std::size_t held) {
+  if (held <= static_cast<std::size_t>(target_.length(s.seq))) return;
+  const std::size_t kept = begin_like(s.seq, from, held);
+  s.cached_tokens = static_cast<std::int64_t>(kept);
+  begin_drafters(s, from, kept);
 }
 
 // Requests for no token: what they were for has been read, and is kept.
@@ -177,6 +209,15 @@ void Engine::forget(SeqId seq) {
     if (drafter != nullptr) drafter->end(seq);
   }
   take_over(seq, 0);
+}
+
+// False: no ended text is left.
+bool Engine::forget_oldest() {
+  const std::optional<SeqId> oldest = idle_.oldest();
+  if (!oldest) return false;
+  forget(*oldest);
+  idle_.clear(*oldest);
+  return true;
 }
 
 Result<SeqId> Engine::restore_idle(const std::vector<Token>& text,
@@ -214,10 +255,7 @@ void Engine::make_room() {
     const std::int64_t wanted =
         std::min<std::int64_t>({missing + width - 1, caps.n_batch, caps.n_ctx - length});
     while (target_.room(s->seq) < wanted) {
-      const std::optional<SeqId> oldest = idle_.oldest();
-      if (!oldest) return;
-      forget(*oldest);
-      idle_.clear(*oldest);
+      if (!forget_oldest()) return;
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testing/fake_engine.h"
@@ -34,7 +35,7 @@ class LongPrompt {
             target_, vocabulary_, {},
             {.prompt_chunk = 128, .prompt_share = share, .now_ms = [this] { return now_ms_; }}) {
     target_.on_evaluated([this, &machine](std::int64_t tokens) {
-      now_ms_ += machine.ms(static_cast<std::int32_t>(tokens));
+      now_ms_ += machine.ms(static_cast<std::int32_t>(tokens)) + std::exchange(pause_ms_, 0.0);
     });
     for (std::int32_t i = 0; i < kTexts; ++i) {
       texts_.push_back(
@@ -51,9 +52,9 @@ class LongPrompt {
   }
 
   // Until the prompt that is added now has been read; tokens a millisecond of the texts meanwhile.
-  double speed_beside_a_prompt() {
+  double speed_beside_a_prompt(std::size_t n_tokens = kLongPrompt) {
     const double before = now_ms_;
-    const RequestId late = *engine_.add(request(std::vector<Token>(kLongPrompt, 2), 1.0f, 2, 1, 1));
+    const RequestId late = *engine_.add(request(std::vector<Token>(n_tokens, 2), 1.0f, 2, 1, 1));
     std::int64_t tokens = 0;
     bool done = false;
     for (int i = 0; !done; ++i) {
@@ -67,6 +68,9 @@ class LongPrompt {
   }
   double reading_ms() const { return reading_ms_; }
 
+  // The next pass takes so much longer.
+  void hold_up(double ms) { pause_ms_ = ms; }
+
  private:
   std::int64_t step() {
     std::int64_t tokens = 0;
@@ -79,6 +83,7 @@ class LongPrompt {
   }
 
   double now_ms_ = 0.0;
+  double pause_ms_ = 0.0;
   double reading_ms_ = 0.0;
   FakeModel target_;
   FakeVocabulary vocabulary_;
@@ -103,6 +108,21 @@ TEST(LongPrompts, WithoutALimitWouldCostThemMost) {
     LongPrompt world(machine, 1.0);
     const double before = world.speed(300);
     EXPECT_LT(world.speed_beside_a_prompt(), 0.5 * before) << machine.name;
+  }
+}
+
+// A process that is stopped for a minute while it reads a prompt.
+TEST(LongPrompts, APassThatIsHeldUpKeepsNoLaterPromptWaiting) {
+  for (const PlanMachine& machine : plan_machines()) {
+    const auto next_ms = [&machine](double pause_ms) {
+      LongPrompt world(machine, 0.2);
+      world.speed(50);
+      world.hold_up(pause_ms);
+      world.speed_beside_a_prompt(8);
+      world.speed_beside_a_prompt(100);
+      return world.reading_ms();
+    };
+    EXPECT_LT(next_ms(60'000.0), next_ms(0.0) + 15'000.0) << machine.name;
   }
 }
 

@@ -128,6 +128,65 @@ TEST(SharedPrefix, WhoIsWaitedForMayEndBefore) {
   }
 }
 
+// Three requests with 40 tokens in common, which take two steps; the first is cancelled in between.
+TEST(SharedPrefix, WhoIsWaitedForMayEndAndTheRestIsStillReadOnce) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  for (const bool drafts : {false, true}) {
+    FakeModel target(sharing(), rows);
+    FakeModel draft(sharing(), noisy_rows(rows, 2, 0.5f));
+    DraftModelDrafter drafter(draft, kVocab, {});
+    const FakeVocabulary vocabulary(kVocab);
+    Engine engine(target, vocabulary, {drafts ? &drafter : nullptr}, kShare);
+    const RequestId first = *engine.add(request(prompt_of(1, 40), 1.0f, 5, 10, 4));
+    const RequestId second = *engine.add(request(prompt_of(2, 40), 1.0f, 6, 10, 4));
+    const RequestId third = *engine.add(request(prompt_of(4, 40), 1.0f, 7, 10, 4));
+    engine.step();
+    EXPECT_EQ(target.length(0), 24);
+    engine.cancel(first);
+    run_all(engine, &drafter);
+    EXPECT_EQ(engine.take(first)->finish, FinishReason::kCancelled);
+    const Completion b = *engine.take(second);
+    const Completion c = *engine.take(third);
+    EXPECT_EQ(b.tokens, reference(rows, prompt_of(2, 40), 1.0f, 6, 10));
+    EXPECT_EQ(c.tokens, reference(rows, prompt_of(4, 40), 1.0f, 7, 10));
+    EXPECT_EQ(b.cached_tokens, 24);
+    EXPECT_EQ(b.timings.prompt_tokens_evaluated, 17);
+    EXPECT_EQ(c.cached_tokens, 40);
+    EXPECT_EQ(c.timings.prompt_tokens_evaluated, 1);
+  }
+}
+
+// The third waits for the second, with which it has 48 tokens in common, and that for the first.
+// Whichever of the two ends, what is left in common is read once.
+TEST(SharedPrefix, WhoWaitsForOneThatWaitsIsNotLeftAlone) {
+  const RowFunction rows = random_rows(kVocab, 4, 3.0f);
+  std::vector<Token> longer = prompt_of(2, 40);
+  longer.insert(longer.end(), {3, 1, 4, 1, 5, 9, 2});
+  std::vector<Token> other = longer;
+  longer.push_back(6);
+  other.push_back(7);
+  for (const bool first_ends : {true, false}) {
+    FakeModel target(sharing(), rows);
+    const FakeVocabulary vocabulary(kVocab);
+    Engine engine(target, vocabulary, {}, kShare);
+    const RequestId first = *engine.add(request(prompt_of(1, 40), 1.0f, 5, 8, 1));
+    const RequestId second = *engine.add(request(longer, 1.0f, 6, 8, 1));
+    const RequestId third = *engine.add(request(other, 1.0f, 7, 8, 1));
+    engine.step();
+    EXPECT_EQ(target.length(0), 24);
+    EXPECT_EQ(target.length(1) + target.length(2), 0);
+    engine.cancel(first_ends ? first : second);
+    run_all(engine);
+    const Completion c = *engine.take(third);
+    EXPECT_EQ(c.tokens, reference(rows, other, 1.0f, 7, 8));
+    EXPECT_EQ(c.cached_tokens, first_ends ? 48 : 40);
+    if (!first_ends) continue;
+    const Completion b = *engine.take(second);
+    EXPECT_EQ(b.tokens, reference(rows, longer, 1.0f, 6, 8));
+    EXPECT_EQ(b.cached_tokens, 24);
+  }
+}
+
 TEST(SharedPrefix, WithoutItEveryPromptIsRead) {
   const RowFunction rows = random_rows(kVocab, 5, 3.0f);
   for (const bool reuse : {false, true}) {

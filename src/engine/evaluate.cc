@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "engine/step.h"
@@ -75,7 +76,24 @@ void evaluate_one(Step& step) {
       return;
     }
     part.sequence->error = status;
+    // What it holds is of no use any more, and may be what the next one lacks. To nothing always
+    // works; a model that is gone holds nothing.
+    if (status.code() == StatusCode::kResourceExhausted) {
+      static_cast<void>(step.target.truncate(part.sequence->seq, 0));
+    }
   }
+}
+
+// Ended texts give way before a request that runs: the one put longest ago first, until the batch
+// can be evaluated or none is left. Cells are Engine::make_room's; this is for what only the pass
+// tells, as memory to rebuild the cache in.
+Status make_way(Step& step, Status status) {
+  while (status.code() == StatusCode::kResourceExhausted && step.forget_oldest &&
+         step.forget_oldest()) {
+    drop_lost(step, status);
+    status = evaluate_all(step);
+  }
+  return status;
 }
 
 // The tokens of a batch without prompts; 0: it has some, a part was left out, or it took two passes
@@ -104,8 +122,8 @@ void count_tokens(Step& step) {
 
 }  // namespace
 
-// What runs out or breaks costs the drafts first, then the one request that cannot go on, never
-// another.
+// What runs out or breaks costs the drafts first, then ended texts where it is memory, then the one
+// request that cannot go on, never another.
 void evaluate(Step& step) {
   const Stopwatch watch(step.clock);
   Status status = evaluate_all(step);
@@ -113,6 +131,7 @@ void evaluate(Step& step) {
   if (!status.ok() && status.code() != StatusCode::kCancelled) {
     const bool fewer = drop_lost(step, status);
     if (drop_drafts(step) || fewer) status = evaluate_all(step);
+    status = make_way(step, std::move(status));
   }
   if (status.code() == StatusCode::kCancelled) {
     step.interrupted = true;

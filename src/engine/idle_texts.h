@@ -89,6 +89,10 @@ class IdleTexts {
                                std::span<const Running> running = {},
                                std::size_t least_awaited = 1) const;
 
+  // The same for a prompt that has a sequence: `seq` says nothing. With Use::kShared only.
+  Choice longest(std::span<const Token> prompt, std::span<const Running> running,
+                 std::size_t least_awaited) const;
+
   // Somebody has `seq` from now on. REQUIRES: it is idle.
   void remove(SeqId seq);
 
@@ -119,8 +123,6 @@ class IdleTexts {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  Choice longest(std::span<const Token> prompt, std::span<const Running> running,
-                 std::size_t least_awaited) const;
   std::vector<Entry>::iterator find(SeqId seq);
 
   std::vector<Entry> entries_;

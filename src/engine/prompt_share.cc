@@ -9,6 +9,12 @@ namespace {
 constexpr double kFollow = 0.3;    // weight of a new measurement of a token's time
 constexpr double kPaidBack = 0.5;  // of the share, for the loan
 
+// A pass whose prompts take more than so many times what was expected was held up by something
+// else.
+constexpr double kMostOffForPrompts = 2.0;
+// However little was expected, this is credible: a few tokens may take as long as many do.
+constexpr double kLeastHeldUpMs = 0.25 * PromptShare::kBurstMs;
+
 }  // namespace
 
 double PromptShare::share_of(std::int64_t texts, std::int64_t prompts) const {
@@ -31,7 +37,19 @@ std::int64_t PromptShare::tokens(std::int64_t texts, std::int64_t prompts) {
   return affordable >= static_cast<double>(chunk_) ? chunk_ : static_cast<std::int64_t>(affordable);
 }
 
+// What is credible for `n_prompt` tokens.
+double PromptShare::most_ms(std::int64_t n_prompt) const {
+  if (ms_per_token_ <= 0.0) return kBurstMs;
+  return std::max(kLeastHeldUpMs,
+                  kMostOffForPrompts * ms_per_token_ * static_cast<double>(n_prompt));
+}
+
 void PromptShare::note(double ms, double prompt_ms, std::int64_t n_prompt) {
+  if (n_prompt > 0) {
+    const double counted_ms = held_up_.counted(prompt_ms, most_ms(n_prompt));
+    ms -= prompt_ms - counted_ms;  // nor did the texts have that time
+    prompt_ms = counted_ms;
+  }
   reading_ = now_ > 0.0;
   const double share = reading_ ? now_ : share_;
   const double paid_ms = reading_ ? std::min(loan_ms_, kPaidBack * share_ * ms) : 0.0;

@@ -8,6 +8,10 @@
 // long prompt too costs its share of the time that it takes, and no more. One prompt gets `share`.
 // Several get as much as that many texts less one would: the time of everybody who waits counts.
 //
+// A pass that something else held up (a stopped process, a laptop that slept) is no measurement of
+// its tokens: it counts as no more than is credible (plan/held_up.h). A pause of a minute, counted
+// in full, kept the next prompts waiting for four.
+//
 // Example. A step of one text takes 54 ms and each token more 13: of 2,000 tokens about 75 are read
 // at once, then eight in some twenty steps until ten seconds have passed, and then eight in ten, in
 // which the text keeps 0.8 of its speed. Read in pieces of 128, a step took 1,700 ms.
@@ -17,6 +21,8 @@
 
 #include <algorithm>
 #include <cstdint>
+
+#include "plan/held_up.h"
 
 namespace outrider {
 
@@ -37,11 +43,13 @@ class PromptShare {
   // REQUIRES: both > 0
   std::int64_t tokens(std::int64_t texts, std::int64_t prompts);
 
-  // A step beside texts took `ms`, `prompt_ms` of which for `n_prompt` tokens of prompts.
+  // A step beside texts took `ms`, `prompt_ms` of which for `n_prompt` tokens of prompts. 0 <=
+  // prompt_ms <= ms
   void note(double ms, double prompt_ms, std::int64_t n_prompt);
 
  private:
   double share_of(std::int64_t texts, std::int64_t prompts) const;
+  double most_ms(std::int64_t n_prompt) const;
 
   std::int64_t chunk_;
   double share_;
@@ -50,6 +58,7 @@ class PromptShare {
   double loan_ms_ = 0.0;         // of the credit that prompts began with, what is not paid back
   bool reading_ = false;         // a prompt waited for the last step
   double ms_per_token_ = 0.0;    // 0: not known
+  HeldUp held_up_;               // the prompts' part of a pass
 };
 
 }  // namespace outrider

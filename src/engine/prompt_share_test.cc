@@ -37,7 +37,8 @@ TEST(PromptShare, InTheLongRunOnePromptTakesItsShareOnEveryMachine) {
     for (const double token_ms : {0.001, 0.3, 13.0, 60.0, 400.0}) {
       PromptShare share(128, 0.2);
       play(share, 4, 1, step_ms, token_ms, 20'000);  // the first kBurstMs
-      const Played played = play(share, 4, 1, step_ms, token_ms, 20'000);
+      // Long: at 0.5 ms a step, 25,600 lie between two pieces of eight of the dearest tokens.
+      const Played played = play(share, 4, 1, step_ms, token_ms, 400'000);
       const double at_once = PromptShare::kBurstMs + played.most_ms;
       EXPECT_LE(played.share, 0.2 + at_once / played.all_ms) << step_ms << ", " << token_ms;
       // Where 128 tokens are less than the share, no more can be read in a step.
@@ -99,6 +100,39 @@ TEST(PromptShare, WhatIsDearerThanTheWholeBucketIsReadInTheEnd) {
   const Played played = play(share, 1, 1, 700.0, 400.0, 2000);  // a piece takes 3.2 s
   EXPECT_GT(played.share, 0.15);
   EXPECT_EQ(played.most_ms, 8 * 400.0);
+}
+
+// Steps of 50 ms without prompts until one may be read.
+int steps_until_a_piece(PromptShare& share) {
+  for (int steps = 0; steps < 10'000; ++steps) {
+    if (share.tokens(1, 1) > 0) return steps;
+    share.note(50.0, 0.0, 0);
+  }
+  return 10'000;
+}
+
+// A minute's pause was paid back with four of waiting.
+TEST(PromptShare, APassThatWasHeldUpKeepsNoPromptWaiting) {
+  for (const bool known : {false, true}) {
+    for (const double pause_ms : {5'000.0, 60'000.0, 3'600'000.0}) {
+      PromptShare share(128, 0.2);
+      if (known) play(share, 1, 1, 50.0, 13.0, 100);
+      share.tokens(1, 1);
+      share.note(pause_ms, pause_ms - 50.0, 8);
+      EXPECT_LE(50.0 * steps_until_a_piece(share), 10'500.0) << known << ", " << pause_ms;
+      // What it said of a token's time fades with the pieces behind it.
+      const Played played = play(share, 1, 1, 50.0, 13.0, 2'000);
+      EXPECT_GT(played.share, 0.15) << known << ", " << pause_ms;
+    }
+  }
+}
+
+// The negative control: what takes as long again and again is slow, and is charged.
+TEST(PromptShare, WhatBecomesSlowForGoodCountsInFull) {
+  PromptShare share(128, 0.2);
+  play(share, 1, 1, 50.0, 13.0, 2'000);
+  play(share, 1, 1, 50.0, 400.0, 1'000);
+  EXPECT_LT(play(share, 1, 1, 50.0, 400.0, 4'000).share, 0.21);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 //                   their state: what is missing is the next step's prefix
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -55,6 +56,8 @@ struct Step {
   Planner& planner;
   const NowMs* clock;                                 // null: the machine's
   std::int32_t planned_width = CostCurve::kMaxWidth;  // of a sequence at most
+  // The ended text that was put longest ago gives way; false: there is none.
+  std::function<bool()> forget_oldest = {};
   std::vector<Part> parts;
   std::vector<EvalItem> items;     // of the target's batch
   std::int32_t n_ready = 0;        // parts that will give tokens

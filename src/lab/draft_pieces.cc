@@ -5,6 +5,8 @@
 
 #include "draft/translated/vocabulary_map.h"
 #include "lab/type_costs.h"
+#include "llama/files/gguf_family.h"
+#include "llama/files/gguf_header.h"
 #include "llama/files/model_file.h"
 #include "llama/gguf/gguf_file.h"
 #include "llama/gguf/vocabulary_cut.h"
@@ -57,6 +59,13 @@ std::vector<std::int32_t> usual_layers(std::int32_t n_layers) {
 }
 
 }  // namespace
+
+Result<gguf::DraftSource> read_source(const std::string& path) {
+  OUTRIDER_ASSIGN_OR_RETURN(gguf::DraftSource source, gguf::read_draft_source(path));
+  OUTRIDER_ASSIGN_OR_RETURN(const llama::GgufHeader header, llama::read_gguf_header(path));
+  OUTRIDER_RETURN_IF_ERROR(llama::check_can_draft(path, header.architecture));
+  return source;
+}
 
 struct DraftTokens::Parts {
   explicit Parts(gguf::FileVocabulary file) : vocabulary(std::move(file)), needed(vocabulary) {}

@@ -14,6 +14,10 @@
 
 namespace outrider::lab {
 
+// gguf::read_draft_source(). Errors: its own; kUnsupported for a model of which no draft can be
+// made, since it could not take back what it guessed.
+Result<gguf::DraftSource> read_source(const std::string& path);
+
 // Chooses the tokens of a model that a smaller vocabulary keeps.
 class DraftTokens {
  public:

@@ -8,6 +8,7 @@
 #include "draft/drafter_table.h"
 #include "draft/model/draft_model.h"
 #include "llama/base/backend.h"
+#include "llama/files/gguf_family.h"
 #include "llama/files/gguf_header.h"
 #include "llama/gguf/draft_writer.h"
 #include "llama/heads/head_file.h"
@@ -48,7 +49,9 @@ Result<InspectedModel> inspect_model(const ModelOptions& options, const LoadHook
     result.prediction_problem =
         "llama.cpp does not evaluate those of the architecture " + header.architecture;
   }
-  if (result.options.n_ctx == 0) result.options.n_ctx = result.file->facts().n_ctx_train;
+  const llama::ModelFacts& of = result.file->facts();
+  const bool cut = of.position_table && result.options.n_ctx > of.n_ctx_train;
+  if (result.options.n_ctx == 0 || cut) result.options.n_ctx = of.n_ctx_train;
   return result;
 }
 
@@ -123,13 +126,23 @@ Json model_json(const InspectedModel& m) {
             {"expected_problem", m.hint.empty() ? Json() : Json(m.hint)}}}};
 }
 
-VocabularyFit fit_of(const llama::LlamaVocabulary& target, const llama::LlamaVocabulary& draft) {
+VocabularyFit compare_vocabularies(const llama::LlamaVocabulary& target,
+                                   const llama::LlamaVocabulary& draft) {
   const llama::VocabularyMatch match = llama::match_vocabularies(target, draft);
   if (match.kind == llama::VocabularyMatch::Kind::kIdentical) return {"identical", true, "", {}};
   if (match.usable()) return {"padded", true, match.message, {}};
   const Result<VocabularyMap> map = VocabularyMap::create(side_of(target), side_of(draft), {});
   if (!map.ok()) return {"different", false, map.status().message() + "; " + match.message, {}};
   return {"partly shared", true, map->share().text() + "; " + match.message, map->share()};
+}
+
+VocabularyFit fit_of(const llama::ModelFile& target, const llama::ModelFile& draft) {
+  VocabularyFit fit = compare_vocabularies(target.vocabulary(), draft.vocabulary());
+  const Status can_draft = llama::check_can_draft(draft.facts().path, draft.facts().architecture);
+  if (can_draft.ok()) return fit;
+  fit.usable = false;
+  fit.message += (fit.message.empty() ? "" : "; ") + can_draft.message();
+  return fit;
 }
 
 // Of a file that is a trained head; where it does not fit it cannot be looked at as a model.
@@ -278,7 +291,7 @@ Status inspect_draft(const ModelOptions& draft, const LoadHooks& hooks, Inspecti
   model.n_prediction = 0;  // those of a draft model do not guess
   InspectedDraft& inspected = inspection.draft.emplace(InspectedDraft{.model = std::move(model)});
   inspected.head = std::move(head);
-  inspected.fit = fit_of(target.vocabulary(), inspected.model.file->vocabulary());
+  inspected.fit = fit_of(target, *inspected.model.file);
   if (!inspected.model.kernels.own) return Status();
   Result<TypeCosts> types =
       measure_type_costs(inspected.model.options.path, llama::physical_cores());

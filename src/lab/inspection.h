@@ -40,7 +40,7 @@ struct InspectedModel {
   std::uint64_t total_bytes() const;  // with the weights
 };
 
-// How a draft's vocabulary stands to the target's.
+// How a draft's vocabulary stands to the target's, and whether the draft can be one at all.
 struct VocabularyFit {
   const char* kind = "different";
   bool usable = false;

@@ -146,9 +146,7 @@ Status MakeDraft::check_costs() const {
 }
 
 Status MakeDraft::prepare() {
-  Result<gguf::DraftSource> source = gguf::read_draft_source(plan_.source);
-  if (!source.ok()) return source.status();
-  source_ = *std::move(source);
+  OUTRIDER_ASSIGN_OR_RETURN(source_, read_source(plan_.source));
   OUTRIDER_RETURN_IF_ERROR(check_room());
   OUTRIDER_RETURN_IF_ERROR(check_costs());
   Result<DraftSample> sample = write_sample(harness_, plan_.sample);

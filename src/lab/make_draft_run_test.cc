@@ -227,16 +227,31 @@ TEST_F(MakeDraftTest, ARecurrentModelKeepsItsLayersAndANoteSaysWhy) {
   options.architecture = testing::TinyArchitecture::kShortConv;
   open(options);
   plan_.n_left_out = {1};
-  EXPECT_EQ(refused().code(), StatusCode::kUnsupported);
-  plan_.n_left_out.reset();
   std::vector<std::string> notes;
   const Result<gguf::DraftSource> source = gguf::read_draft_source(plan_.source);
   ASSERT_TRUE(source.ok());
+  EXPECT_EQ(search_space(plan_, *source, nullptr, notes).status().code(), StatusCode::kUnsupported);
+  plan_.n_left_out.reset();
   const auto search = search_space(plan_, *source, nullptr, notes);
   ASSERT_TRUE(search.ok());
   EXPECT_TRUE(search->n_left_out.empty());
   ASSERT_FALSE(notes.empty());
   EXPECT_NE(notes.back().find("no layers can be left out"), std::string::npos) << notes.back();
+}
+
+TEST_F(MakeDraftTest, OfARecurrentModelNoCandidateIsWritten) {
+  TinyModelOptions options = tiny();
+  options.architecture = testing::TinyArchitecture::kShortConv;
+  open(options);
+  int n_updates = 0;  // the sample's, then each candidate's
+  const Status status =
+      make_draft(harness({.progress = [&](const std::string&, double) { ++n_updates; }}), plan_)
+          .status();
+  EXPECT_EQ(status.code(), StatusCode::kUnsupported);
+  EXPECT_EQ(status.message().find("'" + target_path() + "' cannot be a draft model: the lfm2"), 0U)
+      << status.message();
+  EXPECT_EQ(n_updates, 0);
+  EXPECT_EQ(dir_.n_entries(), 1) << "the target";
 }
 
 TEST_F(MakeDraftTest, WhatCannotBeTriedIsRefusedAndNothingIsLeft) {

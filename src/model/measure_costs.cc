@@ -51,7 +51,7 @@ Status pass(LanguageModel& model, std::int32_t width) {
   return model.evaluate(item);
 }
 
-// [widths][rounds]
+// [widths][rounds]. The first one only warms up, unless it takes the budget alone.
 Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
                       std::span<const std::int32_t> widths,
                       std::vector<std::vector<double>>& times) {
@@ -65,13 +65,18 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
       }
       const Stopwatch watch(clock);
       OUTRIDER_RETURN_IF_ERROR(pass(model, widths[i]));
-      if (round > 0) times[i].push_back(watch.elapsed_ms());
+      times[i].push_back(watch.elapsed_ms());
       OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, kept_of(model.capabilities())));
     }
     if (options.on_round) options.on_round(round);
     const double spent = all.elapsed_ms();
     if (options.progress) options.progress(std::min(1.0, spent / options.budget_ms));
-    if (round >= 1 && spent + own.elapsed_ms() > options.budget_ms) break;
+    if (round == 0 && spent > options.budget_ms) break;
+    if (round == 0) {
+      for (std::vector<double>& of_width : times) of_width.clear();
+    } else if (spent + own.elapsed_ms() > options.budget_ms) {
+      break;
+    }
   }
   return Status();
 }

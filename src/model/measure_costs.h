@@ -2,11 +2,13 @@
 //
 // Idea. A text of some depth, and behind it chains of each width in turn, round after round, each
 // taken back again; the median over the rounds. Interleaved, so that a machine that becomes slower
-// meanwhile does so for all widths alike. A round before them only warms up. Of a state that cannot
-// drop tokens the chains' roots may stay.
+// meanwhile does so for all widths alike. A round before them only warms up; where it takes the
+// budget alone, it is what was measured. Of a state that cannot drop tokens the chains' roots may
+// stay.
 //
-// Cost: about 12 single tokens a round for the usual widths on a CPU; rounds until the budget is
-// spent, at least 1 and at most `rounds`. Tested by measure_costs_test.cc on made-up clocks.
+// Cost: the text, and about 12 single tokens a round for the usual widths on a CPU; rounds until
+// the budget is spent, at most `rounds` behind the first. Tested by measure_costs_test.cc on
+// made-up clocks.
 #pragma once
 
 #include <atomic>
@@ -34,7 +36,8 @@ struct MeasureOptions {
   const std::atomic<bool>* cancel = nullptr;              // raised: kCancelled
 };
 
-// What passes of one width took: the times of all rounds but the first, in their order.
+// What passes of one width took: the times of all rounds but the first, in their order; of the
+// first where that took the budget alone.
 struct CostSamples {
   std::int32_t width = 1;
   std::vector<double> ms;  // [rounds], never empty

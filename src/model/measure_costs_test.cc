@@ -96,6 +96,21 @@ TEST_F(MeasureCosts, KeepsToItsBudget) {
   EXPECT_LT(now_ms_, 3 * 2040.0 + 64 * 60.0 + 1.0);
 }
 
+TEST_F(MeasureCosts, OfAModelWhoseRoundTakesTheBudgetOneRoundIsMeasured) {
+  FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+  run_on(model, [](std::int32_t width) { return 1000.0 * width; });
+  std::int32_t rounds = 0;
+  MeasureOptions o = options();
+  o.budget_ms = 3000.0;
+  o.on_round = [&](std::int32_t) { ++rounds; };
+  const Result<std::vector<CostPoint>> points = measure_costs(model, o);
+  ASSERT_TRUE(points.ok());
+  EXPECT_EQ(rounds, 1);
+  EXPECT_EQ(passes_, 2 + 6) << "the text in two batches, and each width once";
+  ASSERT_EQ(points->size(), 6U);
+  for (const CostPoint& point : *points) EXPECT_EQ(point.ms, 1000.0 * point.width);
+}
+
 TEST_F(MeasureCosts, MeasuresWhatTheModelTakes) {
   Capabilities caps = capabilities();
   caps.max_width = 3;

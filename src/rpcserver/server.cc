@@ -18,7 +18,7 @@ Server::Call Server::enter(bool make) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (entry_ == nullptr && make) {
     init_error_ = "out of memory";  // unless it goes well
-    Result<std::unique_ptr<Session>> session = Session::create(loader_, last_id_);
+    Result<std::unique_ptr<Session>> session = Session::create(loader_, so_far_);
     std::unique_ptr<Entry> entry = std::make_unique<Entry>();
     init_error_ = session.status().message();
     if (!session.ok()) return {};
@@ -76,7 +76,9 @@ std::string Server::async_completion_init(const char* request) {
 }
 
 std::string Server::async_completion_poll(const char* which) {
-  return ask(&Session::poll, which, nothing_new());
+  const Call call = enter(/*make=*/false);
+  return json::encode(call.session == nullptr ? poll_without_session(which, so_far_)
+                                              : call.session->poll(which));
 }
 
 std::string Server::async_completion_cancel(const char* which) {

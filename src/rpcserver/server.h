@@ -12,7 +12,6 @@
 // Tested by session_test.cc, session_load_test.cc and server_threads_test.cc.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -62,11 +61,11 @@ class Server {
   Call enter(bool make);
 
   ModelLoader& loader_;
-  std::atomic<CompletionId> last_id_{0};  // over all sessions
-  std::mutex ending_;                     // held by deinit(): one session ends at a time
-  std::mutex mutex_;                      // guards what follows
-  std::unique_ptr<Entry> entry_;          // null: before init, or after deinit
-  std::string init_error_;                // why the last init made no session, or empty
+  CompletionsSoFar so_far_;
+  std::mutex ending_;             // held by deinit(): one session ends at a time
+  std::mutex mutex_;              // guards what follows
+  std::unique_ptr<Entry> entry_;  // null: before init, or after deinit
+  std::string init_error_;        // why the last init made no session, or empty
 };
 
 }  // namespace outrider::rpcserver

@@ -14,17 +14,50 @@ using json::Json;
 constexpr std::size_t kManyCompletions = 512;  // more than can wait and be kept
 constexpr std::int64_t kWaitMs = 60'000;       // of one wait for a synchronous completion's end
 
+// Which completion a call is about; 0: the newest, of which there is none.
+Result<CompletionId> choose(const char* which, CompletionId newest) {
+  OUTRIDER_ASSIGN_OR_RETURN(const Json parsed, parse_object(which, /*may_be_empty=*/true));
+  JsonFields fields(parsed, "", &kSeedDialect);
+  CompletionId id = newest;
+  fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
+  OUTRIDER_RETURN_IF_ERROR(fields.finish());
+  return id;
+}
+
+// The answer to a poll for a completion that is not there; 0: the newest of a session without any.
+// `finished` wherever nothing will come, so that a loop until then ends; the newest one of an
+// earlier session has ended, too.
+Json poll_of_none(CompletionId id, const CompletionsSoFar& so_far) {
+  Json answer = nothing_new();
+  answer["finished"] = id != 0 || so_far.asynchronous.load();
+  if (id == 0) return answer;
+  answer["success"] = false;
+  return with_error(std::move(answer), not_found("there is no completion with id " +
+                                                 std::to_string(id) + " (any more)")
+                                           .about("id"));
+}
+
+Json poll_refused(const Status& error) {
+  Json answer = nothing_new();
+  answer["success"] = false;
+  return with_error(std::move(answer), error);
+}
+
 }  // namespace
+
+Json poll_without_session(const char* which, const CompletionsSoFar& so_far) {
+  const Result<CompletionId> id = choose(which, /*newest=*/0);
+  return id.ok() ? poll_of_none(*id, so_far) : poll_refused(id.status());
+}
 
 Status Session::shut_down() { return cancelled("the library was shut down (deinit)"); }
 
-Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader,
-                                                 std::atomic<CompletionId>& last_id) {
+Result<std::unique_ptr<Session>> Session::create(ModelLoader& loader, CompletionsSoFar& so_far) {
   RuntimeOptions options;
   options.slots = 1;  // one completion at a time, as the seed had it; the context is its own
   options.retention_ms = kYearMs;  // forget_oldest() bounds the memory
   OUTRIDER_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime, Runtime::create(options, loader));
-  return std::unique_ptr<Session>(new Session(std::move(runtime), last_id));
+  return std::unique_ptr<Session>(new Session(std::move(runtime), so_far));
 }
 
 void Session::close() {
@@ -88,7 +121,7 @@ Result<Session::Started> Session::begin_with_config(const Json& parsed,
   const std::int64_t n_ctx = target == nullptr ? 0 : target->capabilities().n_ctx;
   Result<StartedCompletion> result = runtime_->start(completion_request(started.options, n_ctx));
   if (!result.ok()) return refusal_of(result.status());
-  started.id = ++last_id_;
+  started.id = ++so_far_.last_id;
   started.runtime_id = result->id;
   started.prompt = std::move(result->prompt);
   return started;
@@ -139,6 +172,7 @@ Json Session::start(const char* request) {
     throw;
   }
   newest_ = std::max(newest_, id);
+  so_far_.asynchronous.store(true);
   forget_oldest();
   return response;
 }
@@ -203,33 +237,15 @@ void Session::forget_oldest() {
   }
 }
 
-// Which completion a call is about; 0: the newest, of which there is none.
-Result<CompletionId> Session::choose(const char* which) const {
-  OUTRIDER_ASSIGN_OR_RETURN(const Json parsed, parse_object(which, /*may_be_empty=*/true));
-  JsonFields fields(parsed, "", &kSeedDialect);
-  CompletionId id = newest_;
-  fields.integer("id", id, 1, std::numeric_limits<std::int64_t>::max());
-  OUTRIDER_RETURN_IF_ERROR(fields.finish());
-  return id;
-}
-
 Json Session::poll(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Result<CompletionId> id = choose(which);
-  Json answer = nothing_new();
-  answer["success"] = id.ok();
-  if (!id.ok()) return with_error(std::move(answer), id.status());
-  if (*id == 0) return answer;
+  const Result<CompletionId> id = choose(which, newest_);
+  if (!id.ok()) return poll_refused(id.status());
   const auto found = completions_.find(*id);
-  if (found == completions_.end()) {
-    answer["success"] = false;
-    answer["finished"] = true;  // nothing will come: a loop until then ends
-    return with_error(std::move(answer), not_found("there is no completion with id " +
-                                                   std::to_string(*id) + " (any more)")
-                                             .about("id"));
-  }
+  if (found == completions_.end()) return poll_of_none(*id, so_far_);
   Completed& completion = found->second;
   collect(completion);
+  Json answer = nothing_new();
   answer["completion_updates"] = std::exchange(completion.updates, Json::array());
   answer["finished"] = completion.finished;
   answer["prompt_processing_progress"] = completion.prompt_progress;
@@ -238,7 +254,7 @@ Json Session::poll(const char* which) {
 
 Json Session::cancel(const char* which) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Result<CompletionId> id = choose(which);
+  const Result<CompletionId> id = choose(which, newest_);
   if (!id.ok()) return failure(id.status());
   const auto found = completions_.find(*id);
   if (found != completions_.end()) {

@@ -37,16 +37,24 @@ struct SessionState {
   Status draft_refusal;
 };
 
+// What is known of completions over all sessions, and between them.
+struct CompletionsSoFar {
+  std::atomic<CompletionId> last_id{0};
+  std::atomic<bool> asynchronous{false};  // one was started that can be polled
+};
+
 // poll_system_status's answer; all of it as new: nothing is loaded.
 json::Json status_json(const SessionState& state, const RuntimeStatus& status);
 
+// async_completion_poll's answer where there is no session: that of one without completions.
+json::Json poll_without_session(const char* which, const CompletionsSoFar& so_far);
+
 class Session {
  public:
-  // Both must outlive the session. Completions get ids behind `last_id`, which it counts up: a
+  // Both must outlive the session. Completions get ids behind `so_far`, which it counts up: a
   // thread that still polls for one of an earlier session does not get another's. Errors:
   // Runtime::create's.
-  static Result<std::unique_ptr<Session>> create(ModelLoader& loader,
-                                                 std::atomic<CompletionId>& last_id);
+  static Result<std::unique_ptr<Session>> create(ModelLoader& loader, CompletionsSoFar& so_far);
 
   // Starts loading what `cmd` names; with `wait`, returns when it is there or has failed. True when
   // the target is there then (without `wait`: when the load was accepted).
@@ -86,8 +94,8 @@ class Session {
     std::uint64_t ended = 0;  // its place among those that have, as collect() found them
   };
 
-  Session(std::unique_ptr<Runtime> runtime, std::atomic<CompletionId>& last_id)
-      : runtime_(std::move(runtime)), last_id_(last_id) {}
+  Session(std::unique_ptr<Runtime> runtime, CompletionsSoFar& so_far)
+      : runtime_(std::move(runtime)), so_far_(so_far) {}
 
   static Status shut_down();
   Status load(const char* cmd, bool draft_only);
@@ -99,10 +107,9 @@ class Session {
   Result<Started> begin_with_config(const json::Json& parsed, std::uint64_t& config_number);
   void collect(Completed& completion);
   void forget_oldest();
-  Result<CompletionId> choose(const char* which) const;
 
   const std::unique_ptr<Runtime> runtime_;
-  std::atomic<CompletionId>& last_id_;
+  CompletionsSoFar& so_far_;
 
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;

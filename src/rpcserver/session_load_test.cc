@@ -233,6 +233,40 @@ TEST_F(SessionLoadTest, AfterDeinitInitWorksAgain) {
   }
 }
 
+TEST_F(SessionLoadTest, AThreadThatPollsEndsItsLoopAfterDeinit) {
+  const auto expect_unknown = [&](const Json& id) {
+    const Json answer = poll(id);
+    EXPECT_EQ(answer["success"], false);
+    EXPECT_EQ(answer["finished"], true);
+    EXPECT_EQ(answer["field"], "id");
+  };
+  const auto expect_newest = [&](bool finished) {
+    for (const char* newest : {static_cast<const char*>(nullptr), "", "{}"}) {
+      const Json answer = poll(newest);
+      EXPECT_EQ(answer["success"], true);
+      EXPECT_EQ(answer["finished"], finished);
+      EXPECT_EQ(answer["completion_updates"], Json::array());
+    }
+  };
+  ASSERT_EQ(server_.init(R"({"model":"target"})"), 0);
+  complete(R"({"prompt":"abc","n_predict":1})");
+  server_.deinit();
+  expect_newest(false);  // nothing has been started yet that can be polled
+  ASSERT_EQ(server_.init(R"({"model":"target"})"), 0);
+  expect_newest(false);
+  const Json id = start(R"({"prompt":"abc","n_predict":-1})")["id"];  // it has no end
+  server_.deinit();
+  expect_unknown(id);
+  expect_newest(true);
+  EXPECT_EQ(poll(R"({"id":)")["success"], false) << "a text that is cut off";
+  ASSERT_EQ(server_.init(R"({"model":"target"})"), 0);
+  expect_unknown(id);
+  expect_newest(true);
+  const Json next = start(R"({"prompt":"abc","n_predict":-1})")["id"];
+  EXPECT_EQ(poll()["finished"], false) << "the newest one goes on";
+  EXPECT_EQ(poll(next)["finished"], false);
+}
+
 TEST_F(SessionLoadTest, IdsAreNotUsedAgainAfterDeinit) {
   Json ids = Json::array();
   for (int round = 0; round < 2; ++round) {

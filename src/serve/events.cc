@@ -49,6 +49,7 @@ EventThread::~EventThread() {
 void EventThread::subscribe(EventCallback callback, bool wait) {
   std::unique_lock<std::mutex> lock(mutex_);
   waiting_.clear();  // what happened before is not for the new one
+  lost_ = false;
   callback_ = callback ? std::make_shared<const EventCallback>(std::move(callback)) : nullptr;
   if (!wait || std::this_thread::get_id() == thread_.get_id()) return;
   // The call that is running now may be the old one's; later ones are not.
@@ -71,13 +72,25 @@ void EventThread::post(RuntimeEvent event) {
   changed_.notify_all();
 }
 
+// Needs no memory.
+void EventThread::lose() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    lost_ = callback_ != nullptr;
+  }
+  changed_.notify_all();
+}
+
 void EventThread::run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const RuntimeEvent event = std::move(waiting_.front());
-    waiting_.pop_front();
+    changed_.wait(lock, [this] { return stop_ || lost_ || !waiting_.empty(); });
+    if (!lost_ && waiting_.empty()) return;
+    RuntimeEvent event;  // empty where one was lost
+    if (!std::exchange(lost_, false)) {
+      event = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
     const std::shared_ptr<const EventCallback> callback = callback_;
     if (callback == nullptr) continue;
     ++begun_;

@@ -5,6 +5,8 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
+#include <thread>
 #include <vector>
 
 namespace outrider {
@@ -31,6 +33,11 @@ class SlowListener {
     changed_.notify_all();
   }
 
+  std::size_t n_events() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return events_.size();
+  }
+  // REQUIRES: no further ones come
   const std::vector<RuntimeEvent>& events() const { return events_; }
 
  private:
@@ -112,6 +119,42 @@ TEST(Events, OfModelsAreJoinedOnlyWhileOneLoads) {
   EXPECT_EQ(heard[1].model->status.state, ModelState::kFailed);
   EXPECT_EQ(heard[2].model->status.state, ModelState::kFailed);
   EXPECT_EQ(heard[4].model->status.path, "b.gguf");
+}
+
+TEST(Events, OfACompletionAreNotJoinedPastOneOfAModel) {
+  const std::vector<RuntimeEvent> heard =
+      heard_late({said(1, 1), said(1, 2), model(ModelState::kReady, 1.0), said(1, 3), said(1, 4)});
+  ASSERT_EQ(heard.size(), 3U);
+  EXPECT_EQ(heard[0].completion->tokens.size(), 2U);
+  EXPECT_TRUE(heard[1].model.has_value());
+  EXPECT_EQ(heard[2].completion->tokens.size(), 2U);
+}
+
+// Their makers fail while the listener is busy; one that listens later did not miss them.
+TEST(Events, ForWhichThereIsNoMemoryAreToldOfAsOneWithoutAnything) {
+  SlowListener listener;
+  std::vector<RuntimeEvent> later;
+  {
+    EventThread thread;
+    const auto lose = [&thread] { thread.tell([]() -> RuntimeEvent { throw std::bad_alloc(); }); };
+    lose();  // nobody listens
+    thread.subscribe([&](const RuntimeEvent& event) { listener(event); });
+    thread.post(model(ModelState::kAbsent, 0.0, "first"));
+    listener.wait_for_first();
+    thread.post(said(1, 1));
+    lose();
+    lose();
+    listener.let_go();
+    while (listener.n_events() < 3) std::this_thread::yield();
+    thread.subscribe([&](const RuntimeEvent& event) { later.push_back(event); });
+    thread.post(said(2, 1));
+  }
+  ASSERT_EQ(listener.events().size(), 3U);
+  const RuntimeEvent& lost = listener.events()[1];
+  EXPECT_FALSE(lost.model || lost.drafter || lost.completion);
+  EXPECT_EQ(listener.events()[2].completion->tokens.size(), 1U);
+  ASSERT_EQ(later.size(), 1U);
+  EXPECT_EQ(later[0].completion->id, 2);
 }
 
 }  // namespace

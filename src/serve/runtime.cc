@@ -68,6 +68,13 @@ void Runtime::Impl::stop_threads() {
   files.end_everything();
   jobs.end_everything(lock);  // whoever waits for a completion gets it
   idle_work.end_everything(lock);
+  // Their decode threads are gone. A process that ends may never free the runtime.
+  for (std::size_t i = 0; i < stations.all().size(); ++i) {
+    const StationPtr station = stations.all()[i];
+    lock.unlock();
+    station->keep_learned();
+    lock.lock();
+  }
 }
 
 // `station` may have been replaced and released meanwhile: it is at work once more then.

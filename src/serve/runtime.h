@@ -72,8 +72,9 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   // Ends what is running and loading, and joins the threads that compute, without waiting for a
-  // callback; what has been said can still be polled. Nothing can be loaded or started from then
-  // on: kCancelled. For the process's end, which what computes must not outlive.
+  // callback; what has been said can still be polled. Keeps in folders what was learned. Nothing can
+  // be loaded or started from then on: kCancelled. For the process's end, which what computes must
+  // not outlive.
   void shut_down();
 
   const RuntimeOptions& options() const;

@@ -138,7 +138,7 @@ struct CompletionEvent {
   std::shared_ptr<const CompletionResult> result;  // with the last one; else null
 };
 
-// What those who subscribe are told. Exactly one of them is set.
+// What those who subscribe are told. At most one of them is set; none: an event is lost.
 struct RuntimeEvent {
   std::optional<ModelEvent> model = {};
   std::optional<DrafterEvent> drafter = {};

@@ -50,8 +50,10 @@ Station::Station(std::shared_ptr<Target> target, const RuntimeOptions& options)
   recall_texts();
 }
 
-Station::~Station() {
-  if (!engine_) return;
+Station::~Station() { keep_learned(); }
+
+void Station::keep_learned() {
+  if (!engine_ || std::exchange(kept_, true)) return;
   tell_unless_kept([this] { return keep_texts(); });
   tell_of_experience(experiences_.keep(*engine_));
   tell_unless_kept([this] {

@@ -74,6 +74,10 @@ class Station {
   // since to be worth it, and gives back what nobody can use any more. Never throws.
   void after_step();
 
+  // Keeps all that was learned for later runs, once; the end does it otherwise. For a runtime that
+  // is at its end and is not freed: no step comes any more. Never throws.
+  void keep_learned();
+
   // After an exception out of the engine: its requests are gone, models and draft are as new, and
   // nothing is remembered.
   void restart();
@@ -100,6 +104,7 @@ class Station {
   const std::string remember_folder_;
   const std::function<void(const Status&)> not_kept_;
   bool told_of_experience_ = false;
+  bool kept_ = false;               // keep_learned() has been called
   std::string memory_note_;         // why no texts were recalled; empty: there is nothing to say
   std::unique_ptr<Engine> engine_;  // ends before what it uses
 };

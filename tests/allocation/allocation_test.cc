@@ -20,8 +20,10 @@
 
 #include <gtest/gtest.h>
 
+#include "api/completion_json.h"
 #include "capi/boundary.h"
 #include "draft/ngram/ngram_context.h"
+#include "serve/events.h"
 #include "testing/fake_loader.h"
 #include "testing/sanitized.h"
 #include "testing/suffix_file.h"
@@ -280,6 +282,34 @@ TEST(Allocation, FailingOnAnyThreadIsAnErrorAndLeavesNothing) {
   }
   EXPECT_GT(rounds_that_failed, kRounds / 2) << "there must be allocations to fail";
   EXPECT_GT(freed_at_work.load(), kRounds / 20) << "models must be freed while others ask";
+}
+
+// As the header of the C interface says: who listens knows that it has to ask.
+TEST(Allocation, AnEventForWhichThereIsNoMemoryIsToldOfAsLost) {
+  int n_lost = 0;
+  for (std::int64_t n = 1; n <= 20; ++n) {
+    int n_heard = 0;
+    std::string heard;
+    {
+      EventThread thread;
+      thread.subscribe([&](const RuntimeEvent& event) {
+        ++n_heard;
+        heard = json::encode(api::event_json(event));
+      });
+      left_here = n;
+      thread.tell([] {
+        RuntimeEvent event;
+        event.completion.emplace();
+        event.completion->tokens.emplace_back();
+        return event;
+      });
+      left_here = 0;
+    }  // gives out what waits
+    ASSERT_EQ(n_heard, 1) << "allocation " << n;
+    n_lost += heard == R"({"event":"lost"})" ? 1 : 0;
+  }
+  EXPECT_GT(n_lost, 0) << "there must be allocations to fail";
+  EXPECT_LT(n_lost, 20);
 }
 
 // Else a part of one text would be guessed from in the next one.

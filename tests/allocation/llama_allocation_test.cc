@@ -1,5 +1,6 @@
 // Memory that runs out at each allocation of an evaluation of a real model: the model is as it was,
-// or empty, and in any case knows which of llama.cpp's cells are whose.
+// or empty, and in any case knows which of llama.cpp's cells are whose. And none for a copy of its
+// cells: it goes on as long as it can without.
 //
 // This program has an operator new of its own, as allocation_test.cc. llama.cpp's allocations on
 // this thread fail as well.
@@ -22,6 +23,9 @@
 namespace {
 
 thread_local std::int64_t left_here = 0;  // 0: nothing is to fail
+// A copy of cells is an array, and nothing else that a step makes behind a wider one.
+thread_local bool no_arrays = false;
+thread_local std::int64_t refused_arrays = 0;
 
 void* allocate(std::size_t size) noexcept {
   if (left_here > 0 && --left_here == 0) return nullptr;
@@ -37,7 +41,11 @@ void* allocate_or_throw(std::size_t size) {
 }  // namespace
 
 void* operator new(std::size_t n) { return allocate_or_throw(n); }
-void* operator new[](std::size_t n) { return allocate_or_throw(n); }
+void* operator new[](std::size_t n) {
+  if (!no_arrays) return allocate_or_throw(n);
+  ++refused_arrays;
+  throw std::bad_alloc();
+}
 void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
 void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
 void operator delete(void* p) noexcept { std::free(p); }
@@ -151,6 +159,45 @@ TEST_F(LlamaAllocation, AStepThatFailsHalfWayLeavesAllWholeOrNothing) {
   EXPECT_GT(thrown, 0);
   std::printf("%lld allocations thrown, %lld told\n", static_cast<long long>(thrown),
               static_cast<long long>(told));
+}
+
+// Each try copies live cells up to where memory ends, so one in every pass made all of them slow.
+TEST_F(LlamaAllocation, ARebuildingThatFindsNoMemoryIsNotTriedAgainInTheNextPass) {
+  const std::vector<Token> text(100, 20);
+  const TokenTree root(60);
+  const std::vector<NodeId> path = {kRoot};
+  const auto read = [&](SeqId seq, std::size_t n) {
+    const EvalItem prompt{.seq = seq, .prefix = std::span(text).first(n)};
+    OUTRIDER_RETURN_IF_ERROR(model_->evaluate({&prompt, 1}));
+    return model_->commit(seq, {});
+  };
+  const auto step = [&] {
+    const EvalItem item{.seq = 1, .prefix = {}, .tree = &root};
+    OUTRIDER_RETURN_IF_ERROR(model_->evaluate({&item, 1}));
+    return model_->commit(1, path);
+  };
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(read(0, 100).ok());
+  ASSERT_TRUE(read(1, 10).ok());
+  ASSERT_TRUE(step().ok());
+  ASSERT_TRUE(model_->truncate(0, 0).ok());
+  ASSERT_EQ(model_->ledger().parked(), 300);
+  std::vector<Status> told;
+  std::vector<std::int64_t> tried;
+  no_arrays = true;
+  for (int i = 0; i < 3; ++i) {
+    told.push_back(step());
+    tried.push_back(refused_arrays);
+  }
+  no_arrays = false;
+  for (const Status& status : told) EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(tried, (std::vector<std::int64_t>{1, 1, 1}));
+  EXPECT_EQ(model_->compactions(), 0);
+  // With less to copy it is tried again.
+  ASSERT_TRUE(model_->truncate(1, 5).ok());
+  ASSERT_TRUE(step().ok());
+  EXPECT_EQ(model_->compactions(), 1);
+  EXPECT_EQ(model_->ledger().parked(), 0);
+  EXPECT_EQ(model_->check_integrity(), "");
 }
 
 }  // namespace

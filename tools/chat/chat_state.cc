@@ -144,9 +144,10 @@ std::string ChatState::color_help() const {
     return "Started with --color, answers show by their colours who guessed each token.";
   }
   const std::vector<DrafterStatus> drafters = parts_.local.runtime().status().drafters;
-  std::vector<std::string_view> names;  // of those that are there
+  // Of those that are there. A draft that is ready is attached with the next step.
+  std::vector<std::string_view> names;
   for (const DrafterStatus& drafter : drafters) {
-    if (drafter.attached) names.push_back(drafter.name);
+    if (drafter.attached || drafter.state == ModelState::kReady) names.push_back(drafter.name);
   }
   if (names.empty()) return "No token is guessed here: there is no drafter.";
   return "Colours of guessed tokens: " + color_legend(names) +

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "llama/files/gguf_family.h"
-#include "llama/files/gguf_header.h"
 
 namespace outrider::tools {
 namespace {
@@ -61,11 +59,19 @@ std::string usable_name(const std::string& given) {
 
 }  // namespace
 
+ModelFamilies::ModelFamilies(std::function<bool()> stopped, Read read)
+    : stopped_(std::move(stopped)), read_(std::move(read)) {}
+
+const Result<llama::GgufFamily>& ModelFamilies::of(const std::string& path) {
+  const auto known = known_.find(path);
+  return known != known_.end() ? known->second : known_.emplace(path, read_(path)).first->second;
+}
+
 std::string model_name(const std::string& path) {
   return usable_name(split_name(fs::path(path).stem().string()).first);
 }
 
-Result<ModelFolder> read_model_folder(const std::string& folder) {
+Result<ModelFolder> read_model_folder(const std::string& folder, ModelFamilies& families) {
   std::error_code error;
   if (!fs::exists(folder, error)) {
     return not_found("there is no folder '" + folder + "'; give one with GGUF files");
@@ -83,11 +89,10 @@ Result<ModelFolder> read_model_folder(const std::string& folder) {
   ModelFolder result;
   std::set<std::string> names;
   for (const fs::path& path : paths) {
-    const Result<llama::GgufHeader> header = llama::read_gguf_header(path.string());
-    const Status status =
-        header.ok() ? llama::check_is_model(path.string(), *header) : header.status();
-    if (!status.ok()) {
-      result.left_out.push_back(status.message());
+    if (families.stopped()) return cancelled("stopped by a signal");
+    const Result<llama::GgufFamily>& family = families.of(path.string());
+    if (!family.ok()) {
+      result.left_out.push_back(family.status().message());
       continue;
     }
     std::string name = model_name(path.string());
@@ -102,8 +107,8 @@ Result<ModelFolder> read_model_folder(const std::string& folder) {
   return result;
 }
 
-std::optional<std::string> find_draft_beside(const std::string& target) {
-  const Result<llama::GgufFamily> large = llama::read_gguf_family(target);
+std::optional<std::string> find_draft_beside(const std::string& target, ModelFamilies& families) {
+  const Result<llama::GgufFamily>& large = families.of(target);
   if (!large.ok()) return std::nullopt;
   const fs::path folder = fs::path(target).parent_path();
   std::error_code error;
@@ -118,7 +123,8 @@ std::optional<std::string> find_draft_beside(const std::string& target) {
   llama::GgufFamily best_family;
   for (const fs::path& path : paths) {
     if (path == fs::path(target)) continue;
-    const Result<llama::GgufFamily> small = llama::read_gguf_family(path.string());
+    if (families.stopped()) return std::nullopt;
+    const Result<llama::GgufFamily>& small = families.of(path.string());
     if (!small.ok() || !llama::could_draft(*small, *large)) continue;
     const auto size = [](const llama::GgufFamily& family) {
       return std::pair(family.n_parameters, family.file_bytes);

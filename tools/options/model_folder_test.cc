@@ -27,7 +27,14 @@ class ModelFolderTest : public ::testing::Test {
     testing::write_bytes(dir_.file(name), text);
   }
 
+  // As the files are now.
+  std::optional<std::string> draft_beside(const std::string& target) {
+    ModelFamilies families;
+    return find_draft_beside(dir_.file(target), families);
+  }
+
   testing::TempDir dir_;
+  ModelFamilies families_;
 };
 
 TEST_F(ModelFolderTest, EveryModelIsFoundOnceAndPartsAreLeftOut) {
@@ -40,7 +47,7 @@ TEST_F(ModelFolderTest, EveryModelIsFoundOnceAndPartsAreLeftOut) {
   write("mtp-b.gguf", 1);
   write_text("notes.txt", "no model");
   write_text("broken.gguf", "no model");
-  const Result<ModelFolder> folder = read_model_folder(dir_.path());
+  const Result<ModelFolder> folder = read_model_folder(dir_.path(), families_);
   ASSERT_TRUE(folder.ok()) << folder.status().message();
   std::string names;
   for (const FolderModel& model : folder->models) names += model.name + " ";
@@ -53,7 +60,7 @@ TEST_F(ModelFolderTest, EveryModelIsFoundOnceAndPartsAreLeftOut) {
 
 TEST_F(ModelFolderTest, ALinkThatLeadsNowhereIsLeftOutWithANote) {
   std::filesystem::create_symlink("gone.gguf", dir_.file("link.gguf"));
-  const Result<ModelFolder> folder = read_model_folder(dir_.path());
+  const Result<ModelFolder> folder = read_model_folder(dir_.path(), families_);
   ASSERT_TRUE(folder.ok()) << folder.status().message();
   EXPECT_TRUE(folder->models.empty());
   ASSERT_EQ(folder->left_out.size(), 1u);
@@ -65,7 +72,7 @@ TEST_F(ModelFolderTest, ASplitModelIsListedOnceAndLeftOutWhereAFileIsMissing) {
   ASSERT_TRUE(testing::write_gguf_split(dir_.file("whole"), dir_.file("a"), {0, 5}).ok());
   ASSERT_TRUE(testing::write_gguf_split(dir_.file("whole"), dir_.file("b"), {5}).ok());
   std::filesystem::remove(dir_.file("b-00002-of-00002.gguf"));
-  const Result<ModelFolder> folder = read_model_folder(dir_.path());
+  const Result<ModelFolder> folder = read_model_folder(dir_.path(), families_);
   ASSERT_TRUE(folder.ok()) << folder.status().message();
   ASSERT_EQ(folder->models.size(), 1U);
   EXPECT_EQ(folder->models[0].name, "a");
@@ -75,27 +82,63 @@ TEST_F(ModelFolderTest, ASplitModelIsListedOnceAndLeftOutWhereAFileIsMissing) {
 }
 
 TEST_F(ModelFolderTest, AFolderThatIsNoneIsTold) {
-  EXPECT_EQ(read_model_folder(dir_.file("no")).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(read_model_folder(dir_.file("no"), families_).status().code(), StatusCode::kNotFound);
   write_text("file", "");
-  EXPECT_EQ(read_model_folder(dir_.file("file")).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_TRUE(read_model_folder(dir_.path())->models.empty());
+  EXPECT_EQ(read_model_folder(dir_.file("file"), families_).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_TRUE(read_model_folder(dir_.path(), families_)->models.empty());
 }
 
 TEST_F(ModelFolderTest, TheSmallestOfAFamilyIsFoundBesideItsTarget) {
   write("large.gguf", 12);
-  EXPECT_EQ(find_draft_beside(dir_.file("large.gguf")), std::nullopt);
+  EXPECT_EQ(draft_beside("large.gguf"), std::nullopt);
   write("half.gguf", 8, 2);
-  EXPECT_EQ(find_draft_beside(dir_.file("large.gguf")), std::nullopt) << "too large to draft";
+  EXPECT_EQ(draft_beside("large.gguf"), std::nullopt) << "too large to draft";
   write("small.gguf", 2, 3);
   write("smallest.gguf", 1, 4);
   write("mmproj-tiny.gguf", 1, 4);
   write_text("broken.gguf", "no model");
-  EXPECT_EQ(find_draft_beside(dir_.file("large.gguf")), dir_.file("smallest.gguf"));
-  EXPECT_EQ(find_draft_beside(dir_.file("smallest.gguf")), std::nullopt);
-  EXPECT_EQ(find_draft_beside(dir_.file("no.gguf")), std::nullopt);
+  EXPECT_EQ(draft_beside("large.gguf"), dir_.file("smallest.gguf"));
+  EXPECT_EQ(draft_beside("smallest.gguf"), std::nullopt);
+  EXPECT_EQ(draft_beside("no.gguf"), std::nullopt);
   EXPECT_EQ(draft_offer("d/large.gguf", "d/small.gguf"),
             "'small.gguf' beside 'large.gguf' could guess ahead for it, which makes it faster: "
             "-d d/small.gguf");
+}
+
+TEST_F(ModelFolderTest, EachFileIsReadOnceHoweverManyAreComparedWithIt) {
+  for (int i = 0; i < 5; ++i) write("m" + std::to_string(i) + ".gguf", 1 + 4 * (i % 2));
+  int reads = 0;
+  ModelFamilies families({}, [&reads](const std::string& path) {
+    ++reads;
+    return llama::read_gguf_family(path);
+  });
+  const Result<ModelFolder> folder = read_model_folder(dir_.path(), families);
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  ASSERT_EQ(folder->models.size(), 5U);
+  int n_offers = 0;
+  for (const FolderModel& model : folder->models) {
+    if (find_draft_beside(model.path, families)) ++n_offers;
+  }
+  EXPECT_EQ(n_offers, 2);
+  EXPECT_EQ(reads, 5);
+}
+
+TEST_F(ModelFolderTest, ASignalEndsTheReading) {
+  for (int i = 0; i < 5; ++i) write("m" + std::to_string(i) + ".gguf", 1 + 4 * (i % 2));
+  int reads = 0;
+  const auto read = [&reads](const std::string& path) {
+    ++reads;
+    return llama::read_gguf_family(path);
+  };
+  const auto stopped = [&reads] { return reads >= 2; };
+  ModelFamilies of_folder(stopped, read);
+  EXPECT_EQ(read_model_folder(dir_.path(), of_folder).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(reads, 2);
+  reads = 0;
+  ModelFamilies of_target(stopped, read);
+  EXPECT_EQ(find_draft_beside(dir_.file("m1.gguf"), of_target), std::nullopt);
+  EXPECT_EQ(reads, 2);
 }
 
 }  // namespace

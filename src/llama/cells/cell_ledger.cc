@@ -128,7 +128,14 @@ CellLedger::Picked CellLedger::pick(SeqId seq, Pos length, std::span<const std::
 
 bool CellLedger::compaction_due(std::int32_t n) const {
   if (parked_ == 0) return false;
-  return n > empty() || parked_ >= std::max(256, live_ / 4);
+  if (n > empty()) return true;
+  const std::int32_t many = std::max(256, live_ / 4);
+  return parked_ >= many && (live_ < put_off_live_ || parked_ >= put_off_parked_ + many);
+}
+
+void CellLedger::put_off() {
+  put_off_parked_ = parked_;
+  put_off_live_ = live_;
 }
 
 void CellLedger::compacted() {
@@ -148,6 +155,7 @@ void CellLedger::compacted() {
   }
   live_ = next;
   parked_ = 0;
+  put_off_parked_ = put_off_live_ = 0;
   search_from_ = next;
 }
 
@@ -156,6 +164,7 @@ void CellLedger::clear() {
   for (std::vector<std::int32_t>& cells : cells_) cells.clear();
   live_ = 0;
   parked_ = 0;
+  put_off_parked_ = put_off_live_ = 0;
   search_from_ = 0;
 }
 

@@ -114,6 +114,11 @@ class CellLedger {
   // parked cells have become so many that reading past them costs more than rebuilding.
   bool compaction_due(std::int32_t n) const;
 
+  // The rebuilding that was due found no memory. One that would only save time is due again when as
+  // many cells more are parked, or when fewer are live, so that it takes less memory: each try
+  // copies what is live, up to where memory ends.
+  void put_off();
+
   // The cache has been cleared and the sequences put back, lowest id first, each without what it
   // shares with a lower one, which it reads as before.
   void compacted();
@@ -140,7 +145,9 @@ class CellLedger {
   std::vector<std::vector<std::int32_t>> cells_;  // [n_sequences][length]
   std::int32_t live_ = 0;
   std::int32_t parked_ = 0;
-  std::int32_t search_from_ = 0;  // no empty cell lies below it
+  std::int32_t search_from_ = 0;     // no empty cell lies below it
+  std::int32_t put_off_parked_ = 0;  // what was parked, and live, when rebuilding was put off
+  std::int32_t put_off_live_ = 0;
 };
 
 }  // namespace outrider::llama

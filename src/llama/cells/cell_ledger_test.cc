@@ -279,5 +279,48 @@ TEST(CellLedgerTest, AnUndoneEvaluationParksNothing) {
   EXPECT_EQ(ledger.empty(), 64 - 15);
 }
 
+// `parked` cells below those of sequence 1, which has 10.
+CellLedger with_parked(std::int32_t parked) {
+  CellLedger ledger(4096, 3);
+  EXPECT_TRUE(ledger.append(0, parked));
+  EXPECT_TRUE(ledger.append(1, 10));
+  ledger.cut(0, 0);
+  EXPECT_EQ(ledger.parked(), parked);
+  return ledger;
+}
+
+TEST(CellLedgerTest, ARebuildingThatWasPutOffIsNotDueInTheNextPass) {
+  CellLedger ledger = with_parked(300);
+  ASSERT_TRUE(ledger.compaction_due(1));
+  ledger.put_off();
+  EXPECT_FALSE(ledger.compaction_due(1));
+  EXPECT_TRUE(ledger.compaction_due(ledger.empty() + 1)) << "what does not fit otherwise is";
+  ASSERT_TRUE(ledger.append(0, 255));
+  ASSERT_TRUE(ledger.append(1, 1));
+  ledger.cut(0, 0);
+  EXPECT_FALSE(ledger.compaction_due(1));
+  ASSERT_TRUE(ledger.append(0, 1));
+  ASSERT_TRUE(ledger.append(1, 1));
+  ledger.cut(0, 0);
+  ASSERT_EQ(ledger.parked(), 300 + 256);
+  EXPECT_TRUE(ledger.compaction_due(1)) << "as many more are parked";
+}
+
+TEST(CellLedgerTest, ARebuildingThatWasPutOffIsDueWhenLessIsLive) {
+  CellLedger ledger = with_parked(300);
+  ledger.put_off();
+  ASSERT_TRUE(ledger.append(1, 2));
+  EXPECT_FALSE(ledger.compaction_due(1));
+  ledger.cut(1, 5);
+  EXPECT_TRUE(ledger.compaction_due(1));
+  ledger.put_off();
+  EXPECT_FALSE(ledger.compaction_due(1));
+  ledger.compacted();
+  ASSERT_TRUE(ledger.append(0, 256));
+  ASSERT_TRUE(ledger.append(1, 1));
+  ledger.cut(0, 0);
+  EXPECT_TRUE(ledger.compaction_due(1)) << "a rebuilt cache begins anew";
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -89,4 +89,9 @@ Result<std::shared_ptr<const common_chat_templates>> read_templates(const llama_
   }
 }
 
+const common_chat_template& template_for(const common_chat_templates& templates, bool with_tools) {
+  const bool other = with_tools && templates.template_tool_use != nullptr;
+  return other ? *templates.template_tool_use : *templates.template_default;
+}
+
 }  // namespace outrider::llama

@@ -23,4 +23,7 @@ std::uint64_t input_bytes(const common_chat_templates_inputs& inputs);
 // much, or does not come to an end while it is read.
 Result<std::shared_ptr<const common_chat_templates>> read_templates(const llama_model* model);
 
+// The one that llama-common renders a conversation with.
+const common_chat_template& template_for(const common_chat_templates& templates, bool with_tools);
+
 }  // namespace outrider::llama

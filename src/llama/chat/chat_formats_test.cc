@@ -2,7 +2,9 @@
 // at every byte: what a stream shows only grows, and ends as the whole.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "testing/llama_chat_vocabularies.h"
 
@@ -128,6 +130,59 @@ TEST_F(ChatFormatsTest, ALastMessageThatEndsWithTheBeginningOfAMarkIsNotSaidTwic
     EXPECT_EQ(made->reader->read("b", false).content, "b");
     EXPECT_EQ(made->reader->read("b>", true).content, "b>");
     EXPECT_EQ(made->reader->read("b> <", true).content, "b> <");
+  }
+}
+
+// Mistral's take nine letters or digits, and nothing else.
+struct ShortIds {
+  const char* file;
+  std::string before_call;  // its id
+  std::string before_result;
+};
+
+// What stands behind each `mark`, nine characters of it.
+std::vector<std::string> nine_behind(const std::string& text, const std::string& mark) {
+  std::vector<std::string> found;
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+    found.push_back(text.substr(at + mark.size(), 9));
+  }
+  return found;
+}
+
+TEST_F(ChatFormatsTest, AnEarlierCallIsTakenWhateverItsId) {
+  for (const ShortIds& format :
+       {ShortIds{"mistralai-Mistral-Nemo-Instruct-2407", "\"id\": \"", "\"call_id\": \""},
+        ShortIds{"Mistral-Small-3.2-24B-Instruct-2506", "[CALL_ID]", "[TOOL_RESULTS]"}}) {
+    for (const std::string id : {"call_0123456789abcdef", ""}) {
+      SCOPED_TRACE(format.file + (": '" + id) + "'");
+      const std::string other = id.empty() ? "" : id + "0";
+      std::vector<ChatMessage> messages = {
+          {.role = "user", .content = "How is the weather?"},
+          {.role = "assistant",
+           .content = "",
+           .tool_calls = {{.id = id, .name = "get_weather", .arguments = R"({"city":"Paris"})"},
+                          {.id = other, .name = "add", .arguments = R"({"a":1,"b":2})"}}},
+          {.role = "tool", .content = "4", .tool_call_id = id},
+          {.role = "tool", .content = "3", .tool_call_id = other}};
+      ChatOptions options;
+      for (const bool tools : {true, false}) {
+        options.tools = tools ? testing::chat_answer_tools() : std::vector<ChatTool>();
+        const Result<ChatPrompt> made = vocabulary(format.file).chat_prompt(messages, options);
+        ASSERT_TRUE(made.ok()) << made.status().message();
+        const std::vector<std::string> calls = nine_behind(made->text, format.before_call);
+        ASSERT_EQ(calls.size(), 2U) << made->text;
+        EXPECT_EQ(nine_behind(made->text, format.before_result), calls) << made->text;
+        EXPECT_NE(calls[0], calls[1]);
+        EXPECT_EQ(made->text.find("call_0"), std::string::npos);
+      }
+      // Beside instructions in the middle, which Nemo's refuses as well.
+      messages.insert(messages.end(), {{.role = "assistant", .content = "Rain."},
+                                       {.role = "system", .content = "It is late."},
+                                       {.role = "user", .content = "Bye"}});
+      const Result<ChatPrompt> late = vocabulary(format.file).chat_prompt(messages, options);
+      ASSERT_TRUE(late.ok()) << late.status().message();
+      EXPECT_NE(late->text.find("It is late."), std::string::npos) << late->text;
+    }
   }
 }
 

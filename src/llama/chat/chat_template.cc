@@ -11,34 +11,15 @@
 #include "llama/chat/call_grammar.h"
 #include "llama/chat/chat_inputs.h"
 #include "llama/chat/either_grammar.h"
-#include "llama/chat/late_instructions.h"
 #include "llama/chat/llama_chat_reader.h"
 #include "llama/chat/plain_tools.h"
+#include "llama/chat/retold.h"
+#include "llama/chat/template_rendering.h"
+#include "llama/chat/untold_tools.h"
 #include "llama/schema/json_schema.h"
 
 namespace outrider::llama {
 namespace {
-
-// An answer that is all content: what is left where llama-common cannot find out a format.
-common_chat_params apply_plainly(const common_chat_templates* templates,
-                                 common_chat_templates_inputs inputs) {
-  inputs.force_pure_content = true;
-  return common_chat_templates_apply(templates, inputs);
-}
-
-// Throws what llama-common throws. A format that cannot be found out is an error only where it
-// matters: with tools and schemas.
-common_chat_params apply(const common_chat_templates* templates,
-                         const common_chat_templates_inputs& inputs) {
-  if (!inputs.tools.empty() || !inputs.json_schema.empty()) {
-    return common_chat_templates_apply(templates, inputs);
-  }
-  try {
-    return common_chat_templates_apply(templates, inputs);
-  } catch (const std::invalid_argument&) {  // "Unable to generate parser for this template"
-    return apply_plainly(templates, inputs);
-  }
-}
 
 ReasoningMarks reasoning_marks(const common_chat_params& params) {
   ReasoningMarks marks;
@@ -92,13 +73,14 @@ Status refused_by_template(const std::exception& error) {
 
 // Whether there is a schema that is the template's to hold: where it says what stands around the
 // content, a schema cannot hold from the answer's beginning. To find that out, it is rendered.
-Result<bool> holds_schema(const common_chat_templates* templates, const ChatOptions& options) {
+Result<bool> holds_schema(const common_chat_templates& templates, const TemplateFacts& facts,
+                          const ChatOptions& options) {
   if (options.json_schema.empty()) return false;
   const LogSink no_sink;
   const LogCapture log(no_sink);
   const TemplateBudget budget(/*n_given=*/0);
   try {
-    return common_chat_templates_support_enable_thinking(templates);
+    return facts.supports_thinking(templates);
   } catch (const std::exception& error) {
     if (budget.exceeded()) return unsupported(budget.why()).about("messages");
     return refused_by_template(error);
@@ -117,7 +99,8 @@ bool is_calls_or_content(const ChatOptions& options) {
 
 // One conversation, for what several renderings of it are made of.
 struct Conversation {
-  const common_chat_templates* templates;
+  const common_chat_templates& templates;
+  const TemplateFacts& facts;
   const ChatInputs& inputs;
   const ChatOptions& options;
   bool schema_is_templates;  // holds_schema()
@@ -138,7 +121,7 @@ constexpr const char* kSchemaValue = "response_format";
 // Whether the template may say the schema. Few do.
 bool may_say_schema(const Conversation& c) {
   return c.schema_is_templates &&
-         common_chat_templates_source(c.templates).find(kSchemaValue) != std::string::npos;
+         common_chat_templates_source(&c.templates).find(kSchemaValue) != std::string::npos;
 }
 
 // The prompt with schemas as they were given. No call is read with what else comes of it, and
@@ -151,13 +134,13 @@ std::string text_as_given(const Conversation& c) {
     given.tools[i].parameters = c.inputs.given_parameters[i];
   }
   given.json_schema.clear();
-  std::string text = apply(c.templates, given).prompt;
+  std::string text = c.facts.text_of(c.templates, given);
   if (!may_say_schema(c)) return text;
   common_chat_templates_inputs any_schema = given;
   any_schema.json_schema = R"({"type":"object"})";
-  if (apply(c.templates, any_schema).prompt == text) return text;
+  if (c.facts.text_of(c.templates, any_schema) == text) return text;
   given.chat_template_kwargs[kSchemaValue] = c.inputs.given_json_schema;
-  return apply(c.templates, given).prompt;
+  return c.facts.text_of(c.templates, given);
 }
 
 // Whether that is another prompt than the one of `made`, which was rendered for its grammar.
@@ -171,7 +154,7 @@ std::shared_ptr<const ChatReader> raw_reader(const Conversation& c,
                                              common_chat_templates_inputs inputs) {
   inputs.json_schema.clear();
   inputs.reasoning_format = COMMON_REASONING_FORMAT_NONE;
-  return make_chat_reader(apply(c.templates, inputs), c.options.continue_last);
+  return make_chat_reader(apply_template(c.templates, inputs), c.options.continue_last);
 }
 
 // What holds content to the schema, from the answer's beginning.
@@ -179,7 +162,7 @@ Result<ChatGrammar> content_grammar(const Conversation& c) {
   if (c.schema_is_templates) {
     common_chat_templates_inputs content = c.inputs.common;
     content.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
-    return grammar_of(apply(c.templates, content));
+    return grammar_of(apply_template(c.templates, content));
   }
   // Its values' rules come with those of the calls.
   OUTRIDER_ASSIGN_OR_RETURN(
@@ -194,7 +177,7 @@ Result<ChatGrammar> calls_or_content(const Conversation& c) {
   required.tool_choice = COMMON_CHAT_TOOL_CHOICE_REQUIRED;
   ChatOptions options = c.options;
   options.tool_choice = ToolChoice::kRequired;
-  const common_chat_params params = apply(c.templates, required);
+  const common_chat_params params = apply_template(c.templates, required);
   ChatGrammar calls = grammar_of(params);
   narrow_to_calls(params, options, calls);
   OUTRIDER_ASSIGN_OR_RETURN(const ChatGrammar content, content_grammar(c));
@@ -239,7 +222,8 @@ bool goes_on_from_nothing(const std::vector<ChatMessage>& messages, const ChatOp
 
 }  // namespace
 
-ChatTemplate::ChatTemplate(const llama_model* model) : model_(model) {}
+ChatTemplate::ChatTemplate(const llama_model* model)
+    : model_(model), facts_(std::make_unique<const TemplateFacts>()) {}
 ChatTemplate::~ChatTemplate() = default;
 
 Result<const common_chat_templates*> ChatTemplate::templates() const {
@@ -268,11 +252,8 @@ ChatAbilities ChatTemplate::abilities() const {
   const TemplateBudget budget(/*n_given=*/0);
   ChatAbilities abilities;
   try {
-    std::map<std::string, bool> caps = common_chat_templates_get_caps(*templates);
-    // Some write calls and leave the description of tools to others: llama-common's list of
-    // formats.
-    abilities.tools = caps["supports_tool_calls"];
-    abilities.reasoning = common_chat_templates_support_enable_thinking(*templates);
+    abilities.tools = knows_tools();
+    abilities.reasoning = facts_->supports_thinking(**templates);
   } catch (const std::exception&) {  // a template that needs more than one short message
   }
   return abilities;
@@ -284,6 +265,21 @@ std::map<std::string, bool> ChatTemplate::caps() const {
   if (!templates.ok()) return {};
   return common_chat_templates_get_caps(*templates);
 }
+
+TemplateTools ChatTemplate::tools() const {
+  const Result<const common_chat_templates*> templates = this->templates();
+  if (!carries_template(model_) || !templates.ok()) return TemplateTools::kNone;
+  const LogSink no_sink;
+  const LogCapture log(no_sink);
+  const TemplateBudget budget(/*n_given=*/0);
+  try {
+    return facts_->tools(**templates);
+  } catch (const std::exception&) {  // as abilities()
+    return TemplateTools::kNone;
+  }
+}
+
+bool ChatTemplate::knows_tools() const { return tools() != TemplateTools::kNone; }
 
 Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options) const {
@@ -300,17 +296,17 @@ Result<ChatPrompt> ChatTemplate::prompt(const std::vector<ChatMessage>& messages
   Result<ChatPrompt> made = prompt_as_given(messages, options);
   const Status refusal = made.status();
   if (refusal.code() != StatusCode::kInvalidArgument || refusal.field() != "messages") return made;
-  const std::optional<std::vector<ChatMessage>> moved = without_late_instructions(messages);
-  if (!moved) return made;
-  Result<ChatPrompt> again = prompt_as_given(*moved, options);
-  if (again.ok()) return again;
+  for (const std::vector<ChatMessage>& other : retold(messages)) {
+    Result<ChatPrompt> again = prompt_as_given(other, options);
+    if (again.ok()) return again;
+  }
   return made;
 }
 
 Result<ChatPrompt> ChatTemplate::prompt_as_given(const std::vector<ChatMessage>& messages,
                                                  const ChatOptions& options) const {
   const bool earlier = has_calls_or_results(messages);
-  if ((!has_calls(options) && !earlier) || abilities().tools) return own_prompt(messages, options);
+  if ((!has_calls(options) && !earlier) || knows_tools()) return own_prompt(messages, options);
   if (has_calls(options)) return prompt_with_plain_tools(messages, options);
   // Checked as they were given.
   ChatOptions checked = options;
@@ -358,23 +354,27 @@ Result<ChatPrompt> ChatTemplate::own_prompt(const std::vector<ChatMessage>& mess
                                             const ChatOptions& options) const {
   const Result<const common_chat_templates*> templates = this->templates();
   if (!templates.ok()) return templates.status();
-  OUTRIDER_ASSIGN_OR_RETURN(const bool schema_is_templates, holds_schema(*templates, options));
+  OUTRIDER_ASSIGN_OR_RETURN(const bool schema_is_templates,
+                            holds_schema(**templates, *facts_, options));
   ChatOptions read = options;
   // Else it is the caller's to read, and that once suffices.
   if (!schema_is_templates && !has_calls(options)) read.json_schema.clear();
-  const Result<ChatInputs> inputs = chat_inputs(messages, read);
+  Result<ChatInputs> inputs = chat_inputs(messages, read);
   if (!inputs.ok()) return inputs.status();
+  const bool has_tools = has_calls(options) || has_calls_or_results(messages);
+  if (has_tools) add_untold_tools(tools(), options, *inputs);
   const LogSink no_sink;
   const LogCapture log(no_sink);
   const TemplateBudget budget(input_bytes(inputs->common));
   try {
-    const Conversation c{.templates = *templates,
+    const Conversation c{.templates = **templates,
+                         .facts = *facts_,
                          .inputs = *inputs,
                          .options = options,
                          .schema_is_templates = schema_is_templates};
     common_chat_templates_inputs first = inputs->common;
     if (has_calls(options) || !c.schema_is_templates) first.json_schema.clear();
-    common_chat_params params = apply(*templates, first);
+    common_chat_params params = apply_template(c.templates, first);
     ChatPrompt prompt;
     OUTRIDER_ASSIGN_OR_RETURN(prompt.grammar, whole_grammar(c, params));
     prompt.reader = options.reasoning_in_content ? raw_reader(c, first)

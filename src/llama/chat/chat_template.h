@@ -12,11 +12,14 @@
 // Nothing that llama-common throws gets out.
 //
 // Cost. A model's template is read at first use, 1 to 30 ms. A prompt takes 2 to 20 ms where
-// llama-common finds out the format (it does so each time), and less where it knows it.
+// llama-common finds out the format (once for each prompt, template_rendering.h; twice where
+// reasoning is to stay in the content, or where tools stand beside a schema), and less where it
+// knows it. It renders the conversation three times.
 //
-// Tested by chat_template_test.cc.
+// Tested by chat_template_test.cc, chat_template_cost_test.cc.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,6 +34,9 @@ struct llama_model;
 
 namespace outrider::llama {
 
+class TemplateFacts;
+enum class TemplateTools : std::uint8_t;
+
 // Immutable; any thread.
 class ChatTemplate {
  public:
@@ -40,8 +46,10 @@ class ChatTemplate {
 
   // As Vocabulary::chat_prompt has it. BOS is left out where the tokenizer adds it. Where the
   // template knows no tools, they are described to the model in words, and earlier calls and their
-  // results are texts, also where no call may follow (plain_tools.h). Where it refuses instructions
-  // in the middle of the conversation, they are a user's (late_instructions.h).
+  // results are texts, also where no call may follow (plain_tools.h). Where it knows a part of
+  // what tools need, the rest is added (untold_tools.h). Where it refuses instructions in the
+  // middle of the conversation, they are a user's, and where it refuses ids of calls, they are
+  // others (retold.h).
   Result<ChatPrompt> prompt(const std::vector<ChatMessage>& messages,
                             const ChatOptions& options) const;
 
@@ -55,6 +63,8 @@ class ChatTemplate {
 
  private:
   Result<const common_chat_templates*> templates() const;
+  TemplateTools tools() const;
+  bool knows_tools() const;
   Result<ChatPrompt> prompt_as_given(const std::vector<ChatMessage>& messages,
                                      const ChatOptions& options) const;
   Result<ChatPrompt> own_prompt(const std::vector<ChatMessage>& messages,
@@ -66,6 +76,7 @@ class ChatTemplate {
   mutable std::once_flag once_;
   mutable std::shared_ptr<const common_chat_templates> templates_;
   mutable Status status_;  // why there is none
+  std::unique_ptr<const TemplateFacts> facts_;
 };
 
 }  // namespace outrider::llama

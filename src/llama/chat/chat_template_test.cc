@@ -72,6 +72,7 @@ TEST_F(ChatTemplateTest, ASchemaIsTheTemplatesOnlyWhereItMarksWhatStandsAroundTh
 TEST_F(ChatTemplateTest, EveryTemplateSaysTheParametersAsTheyWereGiven) {
   ChatTool tool{.name = "look", .description = "Looks."};
   int n_with_tools = 0;
+  int n_told = 0;
   for (const auto& entry : std::filesystem::directory_iterator(OUTRIDER_CHAT_TEMPLATES)) {
     if (entry.path().extension() != ".jinja") continue;
     const std::string name = entry.path().stem();
@@ -86,6 +87,8 @@ TEST_F(ChatTemplateTest, EveryTemplateSaysTheParametersAsTheyWereGiven) {
     };
     const Result<ChatPrompt> known = prompt("", ToolChoice::kAuto);
     if (!known.ok()) continue;  // what it wants beside this message
+    EXPECT_NE(known->text.find("look"), std::string::npos) << name << ": the model knows no tool";
+    ++n_told;
     const Result<ChatPrompt> beyond = prompt(R"(,"maxLength":98765)", ToolChoice::kAuto);
     ASSERT_TRUE(beyond.ok()) << name << ": " << beyond.status().message();
     EXPECT_EQ(beyond->grammar.gbnf, known->grammar.gbnf) << name;
@@ -102,6 +105,7 @@ TEST_F(ChatTemplateTest, EveryTemplateSaysTheParametersAsTheyWereGiven) {
     EXPECT_TRUE(none.ok()) << name << ": " << none.status().message();
   }
   EXPECT_GE(n_with_tools, 20);
+  EXPECT_GE(n_told, 60);
 }
 
 // Which it may not be able to convert: it is read for the grammar alone, and once.

@@ -29,16 +29,7 @@ Json parsed_or_text(const std::string& text) {
 }
 
 std::string description(const ChatOptions& options, const std::vector<ToolSchema>& schemas) {
-  Json tools = Json::array();
-  for (std::size_t i = 0; i < options.tools.size(); ++i) {
-    tools.push_back({{"name", options.tools[i].name},
-                     {"description", options.tools[i].description},
-                     {"parameters", schemas[i].given}});
-  }
-  const std::string when = options.tool_choice == ToolChoice::kRequired
-                               ? "Answer with a call"
-                               : "Where a tool helps, answer with a call";
-  return "You can call these tools: " + json::encode(tools) + "\n" + when +
+  return tools_in_words(options, schemas) +
          ", which is this JSON object and nothing else: "
          R"({"tool_calls":[{"name":"the tool's name","arguments":{}}]})";
 }
@@ -191,6 +182,19 @@ bool has_calls_or_results(const std::vector<ChatMessage>& messages) {
   return std::any_of(messages.begin(), messages.end(), [](const ChatMessage& message) {
     return message.role == "tool" || !message.tool_calls.empty();
   });
+}
+
+std::string tools_in_words(const ChatOptions& options, const std::vector<ToolSchema>& schemas) {
+  Json tools = Json::array();
+  for (std::size_t i = 0; i < options.tools.size(); ++i) {
+    tools.push_back({{"name", options.tools[i].name},
+                     {"description", options.tools[i].description},
+                     {"parameters", schemas[i].given}});
+  }
+  const std::string when = options.tool_choice == ToolChoice::kRequired
+                               ? "Answer with a call"
+                               : "Where a tool helps, answer with a call";
+  return "You can call these tools: " + json::encode(tools) + "\n" + when;
 }
 
 std::vector<ChatMessage> calls_as_texts(const std::vector<ChatMessage>& messages) {

@@ -1,5 +1,5 @@
 // Tools for models whose chat template knows none: they are described in the system message, and a
-// call is a JSON object in the answer.
+// call is a JSON object in the answer. For templates that know a part of it: untold_tools.h.
 //
 //   {"tool_calls":[{"name":"get_weather","arguments":{"city":"Paris"}}]}
 //
@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -27,8 +28,13 @@ bool has_calls_or_results(const std::vector<ChatMessage>& messages);
 // write.
 std::vector<ChatMessage> calls_as_texts(const std::vector<ChatMessage>& messages);
 
-// The same with a description of the tools, so that the model can call them. `schemas`: of the
-// options' tools, here and below.
+// The tools, and that one may or must be called: a sentence without its full stop. It does not say
+// how. `schemas`: of the options' tools, here and below.
+// REQUIRES: the options hold tools, and the choice is not kNone
+std::string tools_in_words(const ChatOptions& options, const std::vector<ToolSchema>& schemas);
+
+// The conversation as calls_as_texts() has it, with a description of the tools, so that the model
+// can call them.
 // REQUIRES: the options hold tools, and the choice is not kNone
 std::vector<ChatMessage> describe_tools(const std::vector<ChatMessage>& messages,
                                         const ChatOptions& options,

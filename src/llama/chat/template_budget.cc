@@ -9,6 +9,7 @@ namespace {
 
 thread_local TemplateBudget* current_budget = nullptr;
 thread_local TemplateLimits current_limits;
+thread_local std::uint64_t all_counted = 0;
 
 constexpr std::uint64_t kHuge = std::uint64_t{1} << 60;
 
@@ -84,6 +85,8 @@ TemplateBudget& TemplateBudget::current() {
   return *current_budget;
 }
 
+std::uint64_t TemplateBudget::counted() { return all_counted; }
+
 void TemplateBudget::stop(const std::string& why) const {
   if (why_.empty()) why_ = "the model's chat template was stopped: " + why;
   throw TemplateTooCostly(why_);
@@ -95,6 +98,7 @@ void TemplateBudget::count(std::uint64_t n) {
     stop("it takes more than " + std::to_string(limits_.operations) + " operations");
   }
   operations_left_ -= n;
+  all_counted += n;
   // The thread's own time, which takes ten times as long to ask for, is never more.
   const double most_ms = limits_.seconds * 1000.0;
   if (watch_.elapsed_ms() > most_ms && thread_ms() - begin_ms_ > most_ms) stop("it takes too long");

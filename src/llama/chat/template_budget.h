@@ -90,6 +90,9 @@ class TemplateBudget {
   // Bytes above which both may_make() and may_move() throw.
   std::uint64_t most() const { return std::max(kMoves, bytes_left_); }
 
+  // Operations of all templates that ran on this thread.
+  static std::uint64_t counted();
+
   bool exceeded() const { return !why_.empty(); }
   const std::string& why() const { return why_; }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -228,6 +229,7 @@ TEST(ExactnessKey, ChangesWithEachThingThatAVerdictDependsOn) {
   EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.type_k = "f16"; }));
   EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.type_v = "q8_0"; }));
   EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.flash_attention = false; }));
+  EXPECT_NE(key, with_plan([](LoadPlan& p) { p.context.hidden.last = true; }));
   EXPECT_EQ(key, with_plan([](LoadPlan& p) { p.context.max_width = 3; }));
 
   std::filesystem::rename(path, dir.file("renamed.gguf"));
@@ -269,6 +271,22 @@ TEST(ExactnessKey, NamesTheBuildAndTheMachine) {
   EXPECT_NE(build_identity().find("llama.cpp"), std::string::npos);
   EXPECT_NE(build_identity().find("probe"), std::string::npos);
   EXPECT_GT(machine_identity(/*on_cpu=*/true).size(), 32u);
+
+  const TempDir dir;
+  const std::string path = dir.file("tiny.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(path, {}).ok());
+  const Result<std::shared_ptr<ModelFile>> file = ModelFile::load(path, 0, true, {});
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const std::string key = *exactness_key(**file, {}, {}, 2, {24});
+  const std::string identities[][2] = {
+      {"build", build_identity()},
+      {"machine", machine_identity((*file)->facts().all_on_cpu)},
+  };
+  for (const auto& [name, identity] : identities) {
+    std::string line = identity;
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    EXPECT_NE(key.find('\n' + name + ": " + line + '\n'), std::string::npos) << key;
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "ggml-backend.h"
 #include "llama/base/backend.h"
+#include "llama/files/gguf_family.h"
 #include "llama/files/matrices.h"
 #include "llama/kernels/own_kernels.h"
 
@@ -32,6 +33,8 @@ constexpr std::array<std::string_view, 0> kNeverExact{};
 #else
 constexpr std::array<std::string_view, 4> kNeverExact{"f32", "f16", "bf16", "iq4_nl"};
 #endif
+
+bool is_float(std::string_view type) { return type == "f32" || type == "f16" || type == "bf16"; }
 
 // From 8 tokens on these are decoded to panels (ggml-cpu/iqp.cpp).
 constexpr std::array<std::string_view, 8> kExactBelowEight{"iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs",
@@ -88,6 +91,20 @@ std::string present(const RuleFacts& facts, const std::array<std::string_view, k
     names += (names.empty() ? "" : ", ") + upper(type);
   }
   return names;
+}
+
+// Whether the matrices that are never exact are in float types beside quantised ones. A file in
+// another type would have them in float types, too: quantising leaves them as they are.
+bool floats_are_left(const RuleFacts& facts) {
+  bool quantised = facts.own_quantised;
+  for (const std::pair<std::string, std::uint64_t>& part : facts.weights) {
+    if (is_float(part.first)) continue;
+    if (std::find(kNeverExact.begin(), kNeverExact.end(), part.first) != kNeverExact.end()) {
+      return false;
+    }
+    quantised = true;
+  }
+  return quantised;
 }
 
 bool is_own_cache(const std::string& type) {
@@ -207,7 +224,7 @@ bool own_attention(const GgufHeader& header, const std::vector<Matrix>& matrices
 }  // namespace
 
 bool RuleFacts::is_own_throughout(const ContextSettings& context) const {
-  return weights.empty() && own_attention && context.flash_attention &&
+  return weights.empty() && own_attention && !recurrent && context.flash_attention &&
          is_own_cache(context.type_k) && is_own_cache(context.type_v);
 }
 
@@ -239,6 +256,7 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader&
   RuleFacts facts;
   facts.one_cache_type = needs_one_cache_type(header);
   if (facts.one_cache_type) OUTRIDER_RETURN_IF_ERROR(check_one_cache_type(options));
+  facts.recurrent = has_recurrent_layers(header.architecture);
   facts.on_cpu = options.n_gpu_layers == 0 || !has_other_device();
   for (const std::vector<std::int32_t>* sizes : {&header.head_sizes_k, &header.head_sizes_v}) {
     for (const std::int32_t size : *sizes) {
@@ -260,6 +278,7 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader&
         facts.on_cpu || stays_on_processor(matrix.name, header.n_layer, options.n_gpu_layers);
     if (own && is_here && matrix.own_kernels_take_it) {
       facts.own_bytes += matrix.bytes;
+      facts.own_quantised = facts.own_quantised || !is_float(matrix.type);
       if (matrix.name == "token_embd.weight") facts.twice_bytes += matrix.bytes;
     } else if (is_here) {
       bytes[matrix.type] += matrix.bytes;
@@ -316,9 +335,9 @@ std::string inexact_hint(const RuleFacts& facts, const LoadPlan& plan) {
   }
   const std::string never = present(facts, kNeverExact);
   if (!never.empty()) {
-    return never +
-           " weights are multiplied by other code for several tokens than for one; a file " +
-           "in Q8_0, Q4_0, Q4_1, Q5_0 or a K type is exact";
+    return never + " weights are multiplied by other code for several tokens than for one" +
+           (floats_are_left(facts) ? ""
+                                   : "; a file in Q8_0, Q4_0, Q4_1, Q5_0 or a K type is exact");
   }
   if (!exact_cache(facts, plan.context.type_k, plan.context.type_v)) {
     return "a single token over more than 256 cells of a " + plan.context.type_k +

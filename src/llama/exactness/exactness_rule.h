@@ -29,7 +29,7 @@
 // both. So do models with latent attention (MLA), whose values are a part of the keys: llama.cpp
 // takes no two types for them.
 //
-// Tested by exactness_rule_test.cc.
+// Tested by exactness_rule_test.cc and exactness_facts_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -57,14 +57,17 @@ struct RuleFacts {
   std::uint64_t twice_bytes = 0;  // of the output matrix where it is also the table of tokens:
                                   // packed beside the mapped file
   bool own_attention = false;     // attention is theirs, too
+  bool own_quantised = false;     // some of own_bytes are in no float type
+  bool recurrent = false;         // some layers scan or convolve, which is always llama.cpp's
   std::vector<std::int32_t> head_sizes;  // of keys and values, distinct; may be empty
   bool on_cpu = true;                    // all layers are on the processor
   bool one_cache_type = false;           // llama.cpp takes one for keys and values alike, no two
 
   std::uint64_t bytes_of(std::string_view type) const;  // 0 when there is none
 
-  // Whether all products and the attention over such a cache are Outrider's, so that what is left
-  // to a probe is whether they really run.
+  // Whether all products and the attention over such a cache are Outrider's, and there is nothing
+  // beside them whose bits may depend on the batch, so that what is left to a probe is whether they
+  // really run.
   bool is_own_throughout(const ContextSettings& context) const;
 };
 

@@ -225,6 +225,12 @@ TEST(ExactnessRule, NamesWhatIsKnownAgainstASetting) {
 #if !defined(__aarch64__)
   EXPECT_NE(inexact_hint(facts_of({{"f16", 9}, {"bf16", 1}}), plan).find("F16, BF16 weights"),
             std::string::npos);
+  const auto advises = [&plan](const RuleFacts& facts) {
+    return inexact_hint(facts, plan).find("a file in Q8_0") != std::string::npos;
+  };
+  EXPECT_TRUE(advises(facts_of({{"f16", 9}, {"bf16", 1}})));
+  EXPECT_TRUE(advises(facts_of({{"iq4_nl", 9}, {"q5_K", 1}})));
+  EXPECT_FALSE(advises(facts_of({{"q4_K", 9}, {"f16", 1}})));
 #endif
   EXPECT_NE(inexact_hint(facts_of({{"iq4_xs", 9}}), plan).find("8 tokens"), std::string::npos);
   EXPECT_NE(inexact_hint(facts_of({{"q4_K", 9}}), plan).find("exact=on"), std::string::npos);

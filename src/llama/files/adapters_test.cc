@@ -10,7 +10,9 @@
 #include "testing/gguf_damage.h"
 #include "testing/gguf_file.h"
 #include "testing/llama_fixture.h"
+#include "testing/llama_open_target.h"
 #include "testing/llama_trees.h"
+#include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 #include "testing/tiny_weights.h"
@@ -21,6 +23,11 @@ namespace {
 using testing::Row;
 using testing::TensorInfo;
 
+// What batches of an opened model really do.
+struct OpenedWidths : testing::OpenTargetTest {
+  using OpenTargetTest::first_inexact;
+};
+
 class AdaptersTest : public ::testing::Test {
  protected:
   AdaptersTest() {
@@ -30,18 +37,21 @@ class AdaptersTest : public ::testing::Test {
                     .ok());
   }
 
-  // An adapter of rank 4 for the queries of the first layer, which are n_in to n_out.
+  // An adapter for the queries of the first layer, which are n_in to n_out.
   std::string adapter(const std::string& name, float size, std::int64_t n_in = 128,
                       std::int64_t n_out = 128, const char* type = "adapter",
-                      const std::string& matrix = "attn_q") {
+                      const std::string& matrix = "attn_q", std::int64_t rank = 4) {
     const testing::GgufHandle metadata(gguf_init_empty());
     gguf_set_val_str(metadata.get(), "general.type", type);
     gguf_set_val_str(metadata.get(), "general.architecture", "llama");
     gguf_set_val_str(metadata.get(), "adapter.type", "lora");
     gguf_set_val_f32(metadata.get(), "adapter.lora.alpha", 4.0f);
-    const std::vector<TensorInfo> tensors = {
-        {.name = "blk.0." + matrix + ".weight.lora_a", .type = GGML_TYPE_F32, .shape = {n_in, 4}},
-        {.name = "blk.0." + matrix + ".weight.lora_b", .type = GGML_TYPE_F32, .shape = {4, n_out}}};
+    const std::vector<TensorInfo> tensors = {{.name = "blk.0." + matrix + ".weight.lora_a",
+                                              .type = GGML_TYPE_F32,
+                                              .shape = {n_in, rank}},
+                                             {.name = "blk.0." + matrix + ".weight.lora_b",
+                                              .type = GGML_TYPE_F32,
+                                              .shape = {rank, n_out}}};
     const testing::TensorSource source = [&](std::size_t index, std::vector<std::uint8_t>& data) {
       std::vector<float> values(tensors[index].bytes() / sizeof(float));
       const std::uint64_t key = testing::tensor_key(5, tensors[index].name);
@@ -129,6 +139,35 @@ TEST_F(AdaptersTest, TheVerdictIsTheAdaptedModels) {
   adapted = open_target(options({path}), {}, target);
   ASSERT_TRUE(adapted.ok());
   EXPECT_TRUE(adapted->probe_cached);
+}
+
+// What an adapter adds is multiplied by llama.cpp's kernels, whatever multiplies the weights: on an
+// x86-64 those take several rows at once where the rank is a multiple of 4, and then add in another
+// order. So a short probe does not do, nor fewer threads than were asked for.
+TEST_F(AdaptersTest, TheVerdictIsWhatTheAdaptedModelDoes) {
+  TargetOptions target;
+  target.widest = testing::kSanitized ? 4 : 16;
+  target.probe_budget_ms = 1e6;  // all of it, whatever the machine's load
+  target.cache_folder = dir_.file("cache");
+  for (const std::int64_t rank : {3, 4}) {
+    SCOPED_TRACE("rank " + std::to_string(rank));
+    const std::string path = adapter("one.gguf", 0.2f, 128, 128, "adapter", "attn_q", rank);
+    ModelOptions with = options({path});
+    with.n_ctx = 1024;
+    const Result<OpenedTarget> adapted = open_target(with, {}, target);
+    ASSERT_TRUE(adapted.ok()) << adapted.status().message();
+    const Exactness& exactness = adapted->exactness;
+    const bool exact = exactness.kind == Exactness::Kind::kExact;
+    EXPECT_EQ(OpenedWidths::first_inexact(*adapted->model, target.widest),
+              (exact ? target.widest : exactness.width) + 1)
+        << exactness.verdict() << ": " << exactness.reason;
+    EXPECT_EQ(adapted->model->settings().cores, threads::Cores::kAsked);
+    EXPECT_EQ(adapted->settings.cores, threads::Cores::kAsked);
+    // A short probe ends at pieces of 65 tokens.
+    if (exact && exactness.coverage.find("differ") == std::string::npos) {
+      EXPECT_EQ(adapted->longest_piece, 512) << exactness.coverage;
+    }
+  }
 }
 
 TEST_F(AdaptersTest, WhatIsNoAdapterOfThisModelIsRefusedByName) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "llama/files/gguf_header.h"
+#include "llama/files/model_file.h"
 #include "testing/gguf_damage.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
@@ -57,6 +58,45 @@ TEST(GgufFamilyTest, ADraftHasTheTokensTheFamilyAndAThirdOfTheParameters) {
   GgufFamily none = target;
   none.tokenizer = draft.tokenizer = 0;
   EXPECT_FALSE(could_draft(draft, none)) << "without tokens nothing is known";
+}
+
+TEST(GgufFamilyTest, OfAMixtureOfExpertsThoseCountThatATokenTakes) {
+  const testing::TempDir dir;
+  testing::TinyModelOptions options{.n_layer = 1, .n_ff = 512};
+  options.n_expert = 16;
+  options.n_expert_used = 16;
+  ASSERT_TRUE(testing::write_tiny_gguf(dir.file("all.gguf"), options).ok());
+  options.n_expert_used = 4;
+  ASSERT_TRUE(testing::write_tiny_gguf(dir.file("some.gguf"), options).ok());
+  ASSERT_TRUE(testing::write_tiny_gguf(dir.file("dense.gguf"), {.n_layer = 2, .n_ff = 512}).ok());
+  const Result<GgufFamily> all = read_gguf_family(dir.file("all.gguf"));
+  const Result<GgufFamily> some = read_gguf_family(dir.file("some.gguf"));
+  const Result<GgufFamily> dense = read_gguf_family(dir.file("dense.gguf"));
+  ASSERT_TRUE(all.ok() && some.ok() && dense.ok());
+  EXPECT_EQ(all->n_parameters - some->n_parameters, 12u * 3 * 128 * 512);
+  EXPECT_TRUE(could_draft(*dense, *all)) << dense->n_parameters << " of " << all->n_parameters;
+  EXPECT_FALSE(could_draft(*dense, *some)) << "costs as much as its target";
+}
+
+TEST(GgufFamilyTest, AModelWithRecurrentLayersIsNoDraft) {
+  const testing::TempDir dir;
+  for (const testing::TinyArchitecture architecture :
+       {testing::TinyArchitecture::kLlama, testing::TinyArchitecture::kSlidingWindow,
+        testing::TinyArchitecture::kShortConv, testing::TinyArchitecture::kMamba}) {
+    const std::string path = dir.file("model.gguf");
+    ASSERT_TRUE(testing::write_tiny_gguf(path, {.architecture = architecture}).ok());
+    const Result<std::shared_ptr<ModelFile>> file =
+        ModelFile::load(path, 0, /*extra_bufts=*/true, {});
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    const ModelFacts& facts = (*file)->facts();
+    EXPECT_EQ(has_recurrent_layers(facts.architecture), facts.recurrent || facts.hybrid)
+        << facts.architecture;
+    const Result<GgufFamily> small = read_gguf_family(path);
+    ASSERT_TRUE(small.ok()) << small.status().message();
+    GgufFamily large = *small;
+    large.n_parameters *= 4;
+    EXPECT_EQ(could_draft(*small, large), !facts.recurrent && !facts.hybrid) << facts.architecture;
+  }
 }
 
 TEST(GgufFamilyTest, TheFilesOfASplitModelAreNumbered) {

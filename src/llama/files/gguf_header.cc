@@ -10,6 +10,8 @@
 #include "llama/base/backend.h"
 #include "llama/base/handles.h"
 #include "llama/files/gguf_checks.h"
+#include "llama/files/gguf_windows.h"
+#include "llama/files/opened_gguf.h"
 #include "llama/files/rope_factors.h"
 #include "llama/gguf/gguf_start.h"
 #include "llama/gguf/integers.h"
@@ -112,7 +114,8 @@ void drop_recurrent(const Metadata& meta, const std::string& prefix,
   }
 }
 
-void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader* header) {
+void read_attention(const Metadata& meta, const gguf_context* gguf, const std::string& prefix,
+                    GgufHeader* header) {
   header->n_head = meta.number(prefix + "attention.head_count");
   header->n_swa = meta.number(prefix + "attention.sliding_window");
   header->causal = meta.flag(prefix + "attention.causal", true);
@@ -123,7 +126,11 @@ void read_attention(const Metadata& meta, const std::string& prefix, GgufHeader*
   const std::size_t n_layer = static_cast<std::size_t>(std::min(header->n_layer, 4096));
   if (!heads.empty()) heads.resize(n_layer, heads.back());
   drop_recurrent(meta, prefix, header->architecture, heads);
+  const std::int32_t with_cells =
+      count_layers_with_cells(gguf, header->architecture, static_cast<std::int32_t>(heads.size()));
+  std::fill(heads.begin() + with_cells, heads.end(), 0);
   header->n_head_kv = std::move(heads);
+  header->windowed = windowed_layers(gguf, header->architecture);
   header->keys_hold_values = meta.number(prefix + "attention.key_length_mla") > 0 &&
                              meta.number(prefix + "attention.value_length_mla") > 0;
 
@@ -152,12 +159,17 @@ std::int32_t read_short_context(const Metadata& meta, const gguf_context* gguf,
   return meta.number(meta.has(key) ? key : prefix + "context_length");
 }
 
-std::uint64_t elements(const std::vector<std::int32_t>& heads,
-                       const std::vector<std::int32_t>& sizes) {
+// `sizes`: of heads; of layers with a window the last one is, of others the first.
+std::uint64_t elements(const GgufHeader& header, const std::vector<std::int32_t>& sizes) {
   if (sizes.empty()) return 0;
+  const std::int32_t largest = *std::max_element(sizes.begin(), sizes.end());
   std::uint64_t sum = 0;
-  for (const std::int32_t n : heads) sum += static_cast<std::uint64_t>(n);
-  return sum * static_cast<std::uint64_t>(*std::max_element(sizes.begin(), sizes.end()));
+  for (std::size_t i = 0; i < header.n_head_kv.size(); ++i) {
+    std::int32_t size = largest;
+    if (i < header.windowed.size()) size = header.windowed[i] ? sizes.back() : sizes.front();
+    sum += static_cast<std::uint64_t>(header.n_head_kv[i]) * static_cast<std::uint64_t>(size);
+  }
+  return sum;
 }
 
 Status check_complete(const std::string& path, const gguf_context* gguf, std::uint64_t file_bytes,
@@ -235,6 +247,24 @@ void read_prediction_layers(const std::string& path, const gguf_context* gguf,
   header->prediction_bytes = layers.bytes;
 }
 
+// Whether any file of the model, whose first is at `path`, holds a table of positions. MPT has one
+// or lets attention fall with the distance.
+bool has_position_table(const std::string& path, const gguf_context* gguf,
+                        const GgufHeader& header) {
+  constexpr std::array<std::string_view, 3> kMayHaveOne{"gpt2", "mpt", "starcoder"};
+  constexpr const char* kTable = "position_embd.weight";
+  const auto* const end = kMayHaveOne.end();
+  if (std::find(kMayHaveOne.begin(), end, header.architecture) == end) return false;
+  if (gguf_find_tensor(gguf, kTable) >= 0) return true;
+  for (const std::string& file : split_files(path, header.n_splits)) {
+    if (file == path) continue;
+    GgufHeader sizes;
+    const Result<GgufHandle> part = open_file(file, &sizes);
+    if (part.ok() && gguf_find_tensor(part->get(), kTable) >= 0) return true;
+  }
+  return false;
+}
+
 // The other files of a split model, before llama.cpp sees them: of those it checks little.
 Status check_splits(const std::string& path, const GgufHeader& header) {
   const std::string n_files = std::to_string(header.n_splits) + " files";
@@ -268,9 +298,9 @@ void read_split(const Metadata& meta, const gguf_context* gguf, GgufHeader* head
 
 }  // namespace
 
-std::uint64_t GgufHeader::k_elements() const { return elements(n_head_kv, head_sizes_k); }
+std::uint64_t GgufHeader::k_elements() const { return elements(*this, head_sizes_k); }
 std::uint64_t GgufHeader::v_elements() const {
-  return keys_hold_values ? 0 : elements(n_head_kv, head_sizes_v);
+  return keys_hold_values ? 0 : elements(*this, head_sizes_v);
 }
 
 Status check_is_model(const std::string& path, const GgufHeader& header) {
@@ -331,10 +361,10 @@ Result<std::vector<std::string>> files_of_model(const std::string& path) {
   return split_files(path, header.n_splits);
 }
 
-Result<GgufHeader> read_gguf_header(const std::string& path) {
+Result<OpenedGguf> open_gguf(const std::string& path) {
   take_over_log();
   GgufHeader header;
-  OUTRIDER_ASSIGN_OR_RETURN(const GgufHandle gguf, open_file(path, &header));
+  OUTRIDER_ASSIGN_OR_RETURN(GgufHandle gguf, open_file(path, &header));
   const Metadata meta(gguf.get());
   header.architecture = meta.text("general.architecture");
   OUTRIDER_RETURN_IF_ERROR(check_gguf_values(path, gguf.get(), header.architecture));
@@ -349,8 +379,14 @@ Result<GgufHeader> read_gguf_header(const std::string& path) {
   header.n_embd = meta.number(prefix + "embedding_length");
   read_prediction_layers(path, gguf.get(), meta.number(prefix + "nextn_predict_layers"), &header);
   header.short_context = read_short_context(meta, gguf.get(), prefix);
-  read_attention(meta, prefix, &header);
-  return header;
+  header.position_table = has_position_table(path, gguf.get(), header);
+  read_attention(meta, gguf.get(), prefix, &header);
+  return OpenedGguf{.header = std::move(header), .gguf = std::move(gguf)};
+}
+
+Result<GgufHeader> read_gguf_header(const std::string& path) {
+  OUTRIDER_ASSIGN_OR_RETURN(OpenedGguf opened, open_gguf(path));
+  return std::move(opened.header);
 }
 
 }  // namespace outrider::llama

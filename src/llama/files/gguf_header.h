@@ -36,6 +36,9 @@ struct GgufHeader {
   // Of models with two sets of factors for rotary positions ("longrope": Phi-3, Phi-4-mini), the
   // tokens of the longest context that the first set is for; 0: no two sets.
   std::int32_t short_context = 0;
+  // Positions are rows of a table that has n_ctx_train of them (GPT-2, StarCoder, some MPT). ggml
+  // ends the process for a position behind it.
+  bool position_table = false;
   std::int32_t n_layer = 0;  // all of them
   // Of them, prediction layers (MTP) whose tensors are there, in whichever file of the model. Some
   // models declare layers that are a model of their own: 0 then.
@@ -47,7 +50,8 @@ struct GgufHeader {
   bool causal = true;
   bool attention_changes_scores = false;   // by soft caps, or by the distance (ALiBi)
   bool keys_hold_values = false;           // MLA: the cache has no values of their own
-  std::vector<std::int32_t> n_head_kv;     // [n_layer]; 0: a recurrent layer, or one without cache
+  std::vector<std::int32_t> n_head_kv;     // [n_layer]; 0: a recurrent layer, or one without cells
+  std::vector<bool> windowed;              // [n_layer]: with a sliding window; or empty: not known
   std::vector<std::int32_t> head_sizes_k;  // distinct, of full and of sliding-window layers
   std::vector<std::int32_t> head_sizes_v;
 

@@ -157,24 +157,40 @@ std::string wrong_sharing(const Layers& layers, std::int64_t with_cells,
   return "";
 }
 
-}  // namespace
-
-std::string wrong_windows(const gguf_context* gguf, const std::string& architecture) {
+// Of a file that may have windows; none where it has none, or it is not known.
+std::optional<std::vector<bool>> windows_of(const Layers& layers, const std::string& architecture) {
   const auto* const end = std::end(kWindowed);
   const auto* const of =
       std::find_if(std::begin(kWindowed), end,
                    [&](const WindowedArchitecture& each) { return each.name == architecture; });
-  if (of == end) return "";
+  if (of == end) return std::nullopt;
+  if (layers.count() < 1 || layers.count() > static_cast<std::int64_t>(kMostEntries)) {
+    return std::nullopt;
+  }
+  return layers.have_windows(*of) ? layers.windows(*of) : std::nullopt;
+}
+
+}  // namespace
+
+std::string wrong_windows(const gguf_context* gguf, const std::string& architecture) {
   const Layers layers(gguf, architecture);
-  if (layers.count() < 1 || layers.count() > static_cast<std::int64_t>(kMostEntries)) return "";
-  if (!layers.have_windows(*of)) return "";
-  const std::optional<std::vector<bool>> windows = layers.windows(*of);
+  const std::optional<std::vector<bool>> windows = windows_of(layers, architecture);
   if (!windows) return "";
   if (std::find(windows->begin(), windows->end(), true) == windows->end()) {
     return layers.key(kPattern) + " gives no layer a window, but must give one to at least one";
   }
   const std::optional<std::int64_t> with_cells = layers_with_cells(layers, architecture);
   return with_cells ? wrong_sharing(layers, *with_cells, *windows) : "";
+}
+
+std::vector<bool> windowed_layers(const gguf_context* gguf, const std::string& architecture) {
+  return windows_of(Layers(gguf, architecture), architecture).value_or(std::vector<bool>());
+}
+
+std::int32_t count_layers_with_cells(const gguf_context* gguf, const std::string& architecture,
+                                     std::int32_t n_layer) {
+  const std::optional<std::int64_t> n = layers_with_cells(Layers(gguf, architecture), architecture);
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(n.value_or(n_layer), 0, n_layer));
 }
 
 }  // namespace outrider::llama

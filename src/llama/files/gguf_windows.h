@@ -9,7 +9,9 @@
 // Tested by gguf_windows_test.cc.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 struct gguf_context;
 
@@ -18,5 +20,14 @@ namespace outrider::llama {
 // What is wrong with the keys of `architecture` that say so: "<key> is ..., but must be ..." or the
 // like; empty where nothing is known against them. Reads no tensors.
 std::string wrong_windows(const gguf_context* gguf, const std::string& architecture);
+
+// For each layer (block_count of them) whether it has a window; empty where no layer has one, or
+// where it is not known: of architectures that are not listed in gguf_windows.cc.
+std::vector<bool> windowed_layers(const gguf_context* gguf, const std::string& architecture);
+
+// How many layers, from the first on, have cells of their own: of `n_layer` all, unless the
+// architecture is one of those whose last layers use an earlier one's. From 0 to `n_layer`.
+std::int32_t count_layers_with_cells(const gguf_context* gguf, const std::string& architecture,
+                                     std::int32_t n_layer);
 
 }  // namespace outrider::llama

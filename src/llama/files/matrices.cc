@@ -1,8 +1,10 @@
 #include "llama/files/matrices.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "ggml.h"
 #include "gguf.h"
@@ -14,14 +16,20 @@
 namespace outrider::llama {
 namespace {
 
-// True when a single product over `name` uses the whole matrix: everything two-dimensional or more,
-// except tables of which a token takes one row.
-bool is_multiplied(const std::string& name, std::int64_t n_rows, bool tied_output) {
-  if (n_rows <= 1) return false;
+// True when a single product over `name` uses the whole matrix: all weights of two dimensions or
+// more, except tables of which a token takes one row, and what recurrent layers convolve or scan
+// with. What experts add ("blk.0.ffn_up_exps.bias") has a row for each of them, and is no matrix.
+// Granite Switch has its adapters in the model's file.
+bool is_multiplied(std::string_view name, std::int64_t n_rows, bool tied_output) {
+  const bool weights =
+      name.ends_with(".weight") || name.ends_with(".lora_a") || name.ends_with(".lora_b");
+  if (n_rows <= 1 || !weights) return false;
   if (name == "token_embd.weight") return tied_output;
-  return name.find("position_embd") == std::string::npos &&
-         name.find("token_types") == std::string::npos &&
-         name.find("per_layer_token_embd") == std::string::npos;
+  constexpr std::array<std::string_view, 5> kOthers{
+      "position_embd", "token_types", "per_layer_token_embd", ".ssm_conv1d", ".shortconv.conv."};
+  return std::none_of(kOthers.begin(), kOthers.end(), [name](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
 }
 
 std::int32_t experts_used(const gguf_context* gguf, const std::string& architecture) {

@@ -22,7 +22,8 @@ struct Matrix {
 };
 
 // Of all files of a split model, whose first is at `path`, in their sequence. Tables of which a
-// token only takes a row do not count; one that is the output as well does. The weights stay on the
+// token only takes a row do not count; one that is the output as well does. Nor does what is added
+// (biases of experts), or what recurrent layers convolve or scan with. The weights stay on the
 // disk. Errors: read_gguf_header()'s, of any of the files.
 Result<std::vector<Matrix>> read_matrices(const std::string& path);
 

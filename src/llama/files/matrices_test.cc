@@ -50,5 +50,17 @@ TEST(Matrices, OwnKernelsTakeSeveralInOneTensorOnlyOfExperts) {
   }
 }
 
+TEST(Matrices, WhatIsAddedConvolvedOrScannedIsNone) {
+  const std::vector<Matrix> matrices = matrices_of(
+      {"blk.0.ffn_up_exps.bias", "blk.0.ssm_conv1d.weight", "blk.0.ssm_conv1d_q.weight",
+       "blk.0.shortconv.conv.weight", "blk.0.ssm_a", "blk.0.ssm_d", "position_embd.weight",
+       "blk.0.ssm_in.weight", "blk.0.shortconv.in_proj.weight", "blk.0.attn_q.lora_a"},
+      1);
+  ASSERT_EQ(matrices.size(), 3U);
+  EXPECT_EQ(matrices[0].name, "blk.0.ssm_in.weight");
+  EXPECT_EQ(matrices[1].name, "blk.0.shortconv.in_proj.weight");
+  EXPECT_EQ(matrices[2].name, "blk.0.attn_q.lora_a");
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -117,6 +117,7 @@ ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
   facts.k_elements = header.k_elements();
   facts.v_elements = header.v_elements();
   facts.n_swa = llama_model_n_swa(model);
+  facts.position_table = header.position_table;
   facts.recurrent = llama_model_is_recurrent(model);
   facts.hybrid = llama_model_is_hybrid(model);
   return facts;

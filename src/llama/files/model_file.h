@@ -41,9 +41,10 @@ struct ModelFacts : ModelInfo {
   std::vector<std::int32_t> head_sizes_v;  // unless the model has no attention
   std::uint64_t k_elements = 0;            // of one token's keys over all layers, an upper bound
   std::uint64_t v_elements = 0;
-  std::int32_t n_swa = 0;  // sliding window in tokens; 0: none
-  bool recurrent = false;  // Mamba, RWKV, ...
-  bool hybrid = false;     // attention and recurrent layers
+  std::int32_t n_swa = 0;       // sliding window in tokens; 0: none
+  bool position_table = false;  // GgufHeader's: no sequence may be longer than n_ctx_train
+  bool recurrent = false;       // Mamba, RWKV, ...
+  bool hybrid = false;          // attention and recurrent layers
   bool has_encoder = false;
   bool has_decoder = true;
   bool diffusion = false;

@@ -21,8 +21,25 @@ T* at(const ggml_tensor* t, std::int64_t i1, std::int64_t i2, std::int64_t i3) {
                               part(i3, 3));
 }
 
+// Cells that are looked at at once, in a loop that compilers make vectors of. Each text of a step
+// looks at all texts' cells in each layer.
+constexpr int kBlock = 64;
+
+// Whether one of kBlock cells is not `masked`.
+bool has_open(const std::uint16_t* mask, std::uint16_t masked) {
+  std::uint16_t open = 0;
+  for (int c = 0; c < kBlock; ++c) open = static_cast<std::uint16_t>(open | (mask[c] ^ masked));
+  return open != 0;
+}
+
 // The cells that are not masked lie in [begin, end).
 void find_range(const std::uint16_t* mask, QueryRow* row) {
+  while (row->begin + kBlock <= row->end && !has_open(mask + row->begin, kMasked)) {
+    row->begin += kBlock;
+  }
+  while (row->end - kBlock >= row->begin && !has_open(mask + row->end - kBlock, kMasked)) {
+    row->end -= kBlock;
+  }
   const auto is_masked = [mask](int cell, int n) {
     constexpr std::uint64_t kFour = 0x0001000100010001U * kMasked;
     std::uint64_t bits = kFour;
@@ -39,16 +56,18 @@ void find_range(const std::uint16_t* mask, QueryRow* row) {
 bool has_gaps(const QueryRow& row) {
   const std::uint16_t* const mask = row.mask;
   std::uint16_t gaps = 0;
-  for (int c = row.begin; c < row.end; ++c) {
-    gaps = static_cast<std::uint16_t>(gaps | (mask[c] == kMasked ? 1 : 0));
+  for (int c = row.begin; c < row.end && gaps == 0;) {
+    for (const int to = std::min(c + 16 * kBlock, row.end); c < to; ++c) {
+      gaps = static_cast<std::uint16_t>(gaps | (mask[c] == kMasked ? 1 : 0));
+    }
   }
   return gaps != 0;
 }
 
 // Writes where `mask` is not `masked`, from `begin` up to `end`, to `cells`; returns how many. Four
 // at a time: where texts lie between each other, most are masked.
-std::int32_t list_open(const std::uint16_t* mask, std::uint16_t masked, int begin, int end,
-                       std::int32_t* cells) {
+std::int32_t list_few(const std::uint16_t* mask, std::uint16_t masked, int begin, int end,
+                      std::int32_t* cells) {
   const std::uint64_t four = 0x0001000100010001U * masked;
   std::int32_t n = 0;
   for (int c = begin; c < end; c += 4) {
@@ -60,6 +79,18 @@ std::int32_t list_open(const std::uint16_t* mask, std::uint16_t masked, int begi
       cells[n] = one;
       n += mask[one] != masked ? 1 : 0;
     }
+  }
+  return n;
+}
+
+// The same, of many cells.
+std::int32_t list_open(const std::uint16_t* mask, std::uint16_t masked, int begin, int end,
+                       std::int32_t* cells) {
+  std::int32_t n = 0;
+  for (int block = begin; block < end; block += kBlock) {
+    const int last = std::min(block + kBlock, end);
+    if (last - block == kBlock && !has_open(mask + block, masked)) continue;
+    n += list_few(mask, masked, block, last, cells + n);
   }
   return n;
 }
@@ -232,6 +263,7 @@ void TextRows::cut(int token, std::int32_t* bounds) {
     for (int c = row.begin + kPartCells; c < row.end; c += kPartCells) bounds[++n] = c;
   } else {
     const auto count = [&](int from, int to) {
+      if (listed_ && n_tokens_ == 1) return to - from;  // the list is of what it sees
       int seen = 0;
       if (listed_) {
         for (int c = from; c < to; ++c) seen += row.mask[cells_[c]] != kMasked ? 1 : 0;

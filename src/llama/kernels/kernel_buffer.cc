@@ -45,9 +45,10 @@ bool is_only_multiplied(std::string_view name) {
     return false;
   }
   if (name.find("norm") != std::string_view::npos) return false;
-  constexpr std::array<std::string_view, 8> kNames{"attn_q.",   "attn_k.",      "attn_v.",
-                                                   "attn_qkv.", "attn_output.", "ffn_",
-                                                   "output.",   "token_embd."};
+  constexpr std::array<std::string_view, 9> kNames{
+      "attn_q.",   "attn_k.",      "attn_v.",
+      "attn_qkv.", "attn_output.", "ffn_",
+      "output.",   "token_embd.",  "per_layer_model_proj."};
   return std::any_of(kNames.begin(), kNames.end(), [name](std::string_view part) {
     return name.find(part) != std::string_view::npos;
   });

@@ -41,7 +41,7 @@ Status check(const char* what, std::int64_t value, std::int64_t min, std::int64_
 }  // namespace
 
 Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
-                                std::int32_t n_ctx_train, bool attention_only) {
+                                const SizedModel& model) {
   OUTRIDER_RETURN_IF_ERROR(check("the context size", options.n_ctx, 0, kMaxInt));
   OUTRIDER_RETURN_IF_ERROR(check("the number of sequences", options.n_sequences, 1, kMaxSequences));
   OUTRIDER_RETURN_IF_ERROR(check("the batch size", options.n_batch, 1, kMaxInt));
@@ -52,9 +52,12 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   OUTRIDER_RETURN_IF_ERROR(check("the cache size", settings.n_cells, 0, kMaxInt));
 
   ContextSizes sizes;
-  sizes.n_ctx = options.n_ctx > 0 ? options.n_ctx : n_ctx_train;
+  sizes.n_ctx = options.n_ctx > 0 ? options.n_ctx : model.n_ctx_train;
   if (sizes.n_ctx < 1) {
     return invalid_argument("the model does not say how long its context is; give one (ctx)");
+  }
+  if (model.position_table && model.n_ctx_train > 0) {
+    sizes.n_ctx = std::min(sizes.n_ctx, model.n_ctx_train);
   }
   sizes.n_sequences = options.n_sequences;
   // llama.cpp aborts when a batch is smaller than its number of sequences.
@@ -68,7 +71,7 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   const std::int64_t n_cells = settings.n_cells > 0
                                    ? std::int64_t{settings.n_cells}
                                    : std::int64_t{sizes.n_ctx} * options.n_sequences +
-                                         spare_cells(options.n_sequences, attention_only);
+                                         spare_cells(options.n_sequences, model.attention_only);
   if (n_cells > kMaxInt - 256) {
     return resource_exhausted("a context of " + std::to_string(sizes.n_ctx) + " tokens for " +
                               std::to_string(options.n_sequences) +
@@ -78,7 +81,7 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   sizes.n_cells = static_cast<std::int32_t>(n_cells);
   sizes.n_batch = std::min(n_batch, sizes.n_cells);
   sizes.max_width = std::min(settings.max_width, sizes.n_batch);
-  sizes.max_leaves = attention_only ? leaves_of(options.n_sequences, sizes.max_width) : 1;
+  sizes.max_leaves = model.attention_only ? leaves_of(options.n_sequences, sizes.max_width) : 1;
   sizes.n_outputs = static_cast<std::int32_t>(
       std::min<std::int64_t>(sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
   if (all_rows) sizes.n_outputs = sizes.n_batch;

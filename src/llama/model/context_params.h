@@ -30,12 +30,18 @@ struct ContextSizes {
 // results.
 inline constexpr std::int32_t kSnapshots = 7;
 
-// From what is wished for and what the model was trained with (0: unknown). `attention_only`: false
-// for recurrent layers, which take chains only and park nothing.
+// What of a model its context's sizes depend on.
+struct SizedModel {
+  std::int32_t n_ctx_train = 0;  // what it was trained with; 0: unknown
+  bool position_table = false;   // GgufHeader's: a longer context is cut to n_ctx_train
+  bool attention_only = true;    // false: recurrent layers, which take chains only and park nothing
+};
+
+// From what is wished for and what the model takes.
 // Errors: kInvalidArgument for a value out of range; kResourceExhausted for more cells than can be
 // numbered.
 Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettings& settings,
-                                std::int32_t n_ctx_train, bool attention_only);
+                                const SizedModel& model);
 
 // Errors: kUnsupported for a base of rotary positions that the architecture's graph would abort on.
 Status check_rope_base(const std::string& architecture, const ContextSettings& settings);

@@ -44,7 +44,7 @@ Status LlamaBlockModel::make_context(const LlamaModel& target, const ModelOption
   own.n_sequences = of_target.n_sequences;
   own.n_ctx = of_target.n_ctx + settings.max_width;
   own.n_batch = kMostHiddenBatch;
-  Result<ContextSizes> sizes = plan_sizes(own, settings, own.n_ctx, /*attention_only=*/true);
+  Result<ContextSizes> sizes = plan_sizes(own, settings, SizedModel());
   if (!sizes.ok()) return sizes.status();
   cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
                  file_->facts().kv_bytes_per_token(settings.type_k, settings.type_v);

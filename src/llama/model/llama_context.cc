@@ -74,7 +74,10 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
   OUTRIDER_RETURN_IF_ERROR(check_rope_base(facts.architecture, settings_));
   capabilities_.n_sequences = options.n_sequences;
   set_hidden();
-  Result<ContextSizes> sizes = plan_sizes(options, settings_, facts.n_ctx_train, attention_only);
+  Result<ContextSizes> sizes = plan_sizes(options, settings_,
+                                          {.n_ctx_train = facts.n_ctx_train,
+                                           .position_table = facts.position_table,
+                                           .attention_only = attention_only});
   if (!sizes.ok()) return sizes.status();
   capabilities_.n_vocab = facts.n_vocab;
   capabilities_.n_ctx = sizes->n_ctx;
@@ -95,6 +98,11 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
     notes_.push_back("the context of " + std::to_string(sizes->n_ctx) +
                      " tokens is longer than the " + std::to_string(facts.n_ctx_train) +
                      " that the model was trained with");
+  }
+  if (sizes->n_ctx < options.n_ctx && !settings_.for_probe) {
+    notes_.push_back("the context is " + std::to_string(sizes->n_ctx) + " tokens, not " +
+                     std::to_string(options.n_ctx) +
+                     ": the model has a table of positions, which ends there");
   }
   cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
                  facts.kv_bytes_per_token(settings_.type_k, settings_.type_v);
@@ -229,8 +237,10 @@ Status LlamaModel::compact() {
 Status LlamaModel::compact_for(std::int32_t n) {
   if (!ledger_.compaction_due(n)) return Status();
   const Status status = compact();
+  if (status.code() != StatusCode::kResourceExhausted) return status;
+  ledger_.put_off();
   const bool fits = n <= ledger_.empty();
-  return status.code() == StatusCode::kResourceExhausted && fits ? Status() : status;
+  return fits ? Status() : status;
 }
 
 std::string LlamaModel::check_integrity() const {

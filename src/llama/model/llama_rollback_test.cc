@@ -317,5 +317,45 @@ TEST_P(LlamaRollbackTest, ASavedTextGoesOnInAnotherModelLikeAFreshOne) {
   EXPECT_EQ(model->length(0), 9);
 }
 
+// Of a sliding window's layers only the cells are put back that the text's end sees. So it is
+// behind a rebuilt cache, too.
+TEST_P(LlamaRollbackTest, ARestoredTextIsCutOnlyWhereItsWindowIsStillThere) {
+  const std::vector<Token> text = random_text(100, 45);
+  const std::vector<Row> fresh = fresh_rows(text);
+  const std::span<const Token> read = std::span(text).first(90);
+  const std::unique_ptr<LlamaModel> before = make({.n_ctx = 200, .n_sequences = 2});
+  prefill(*before, 0, read);
+  const Result<std::vector<std::uint8_t>> bytes = before->save(0);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 200, .n_sequences = 2});
+  for (const bool rebuilt : {false, true}) {
+    if (rebuilt && expected() != Rollback::kAny) continue;  // its cache is never rebuilt
+    for (const Pos length : {1, 40, 70, 89}) {
+      SCOPED_TRACE((rebuilt ? "rebuilt, cut to " : "restored, cut to ") + std::to_string(length));
+      ASSERT_TRUE(model->truncate(1, 0).ok());
+      if (rebuilt) {
+        prefill(*model, 1, read);
+        ASSERT_TRUE(model->compact().ok());
+      } else {
+        ASSERT_TRUE(model->restore(1, *bytes, 90).ok());
+      }
+      const Status cut = model->truncate(1, length);
+      if (GetParam() == TinyArchitecture::kLlama) {
+        EXPECT_TRUE(cut.ok()) << cut.message();
+      } else if (length < 89) {  // all that the window holds behind 89 tokens may be there
+        EXPECT_EQ(cut.code(), StatusCode::kUnsupported) << cut.message();
+      }
+      EXPECT_EQ(model->length(1), cut.ok() ? length : 90);
+      if (!cut.ok()) {
+        ASSERT_TRUE(model->truncate(1, 0).ok());
+      }
+      const std::size_t n = static_cast<std::size_t>(length);
+      for (std::size_t i = n; i < n + 4; ++i) {
+        expect_bits(catch_up(*model, 1, std::span(text).first(i + 1)), fresh[i]);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -46,7 +46,8 @@ Result<Looked> look(const ModelOptions& options, const ContextSettings& settings
     }
   }
   Result<ContextSizes> sizes =
-      plan_sizes(options, settings, header.n_ctx_train, /*attention_only=*/true);
+      plan_sizes(options, settings,
+                 {.n_ctx_train = header.n_ctx_train, .position_table = header.position_table});
   if (!sizes.ok()) return sizes.status();
   return Looked{*sizes, *weights};
 }

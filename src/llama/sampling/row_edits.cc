@@ -1,6 +1,7 @@
 #include "llama/sampling/row_edits.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -41,6 +42,12 @@ Status check_without_vocabulary(const SamplingOptions& o) {
                                                                  : nullptr;
   if (needs == nullptr) return Status();
   return refused(needs, "needs a vocabulary, and this sampler has none");
+}
+
+// Where `token` is, or would be.
+std::vector<TokenCount>::iterator place_of(std::vector<TokenCount>& sorted, Token token) {
+  return std::lower_bound(sorted.begin(), sorted.end(), token,
+                          [](const TokenCount& a, Token b) { return a.token < b; });
 }
 
 }  // namespace
@@ -94,14 +101,10 @@ std::span<const float> RowEdits::apply(std::span<const float> row) {
 }
 
 void RowEdits::apply_history() {
-  const std::size_t n = std::min(window_, history_.size());
-  in_window_.assign(history_.end() - static_cast<std::ptrdiff_t>(n), history_.end());
-  std::sort(in_window_.begin(), in_window_.end());
-  in_window_.erase(std::unique(in_window_.begin(), in_window_.end()), in_window_.end());
   candidates_.clear();
-  for (const Token token : in_window_) {
-    const std::size_t i = static_cast<std::size_t>(token);
-    if (i < row_.size()) candidates_.push_back({.id = token, .logit = row_[i], .p = 0.0f});
+  for (const TokenCount& in : in_window_) {
+    const std::size_t i = static_cast<std::size_t>(in.token);
+    if (i < row_.size()) candidates_.push_back({.id = in.token, .logit = row_[i], .p = 0.0f});
   }
   llama_token_data_array array{
       .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = false};
@@ -119,14 +122,55 @@ void RowEdits::apply_history() {
   }
 }
 
-void RowEdits::accept(Token token) {
-  if (!has_history()) return;
+// llama.cpp's samplers, and the text. What is in front of the window goes now and then.
+void RowEdits::keep(Token token) {
   if (penalties_) llama_sampler_accept(penalties_.get(), token);
   if (dry_) llama_sampler_accept(dry_.get(), token);
   if (history_.size() >= 2 * window_) {
     history_.erase(history_.begin(), history_.end() - static_cast<std::ptrdiff_t>(window_));
   }
   history_.push_back(token);
+}
+
+void RowEdits::accept(std::span<const Token> tokens) {
+  if (!has_history()) return;
+  // llama.cpp's samplers hold no more than their windows, either.
+  for (const Token token : tokens.last(std::min(window_, tokens.size()))) keep(token);
+  count_window();
+}
+
+void RowEdits::accept(Token token) {
+  if (!has_history()) return;
+  if (history_.size() >= window_) remove(history_[history_.size() - window_]);
+  keep(token);
+  add(token);
+}
+
+void RowEdits::count_window() {
+  const std::size_t n = std::min(window_, history_.size());
+  std::vector<Token> sorted(history_.end() - static_cast<std::ptrdiff_t>(n), history_.end());
+  std::sort(sorted.begin(), sorted.end());
+  in_window_.clear();
+  for (const Token token : sorted) {
+    if (in_window_.empty() || in_window_.back().token != token) in_window_.push_back({token, 0});
+    ++in_window_.back().count;
+  }
+}
+
+void RowEdits::add(Token token) {
+  const std::vector<TokenCount>::iterator at = place_of(in_window_, token);
+  if (at != in_window_.end() && at->token == token) {
+    ++at->count;
+  } else {
+    in_window_.insert(at, {token, 1});
+  }
+}
+
+// REQUIRES: it is there
+void RowEdits::remove(Token token) {
+  const std::vector<TokenCount>::iterator at = place_of(in_window_, token);
+  assert(at != in_window_.end() && at->token == token);
+  if (--at->count == 0) in_window_.erase(at);
 }
 
 RowEdits RowEdits::clone() const {
@@ -137,7 +181,9 @@ RowEdits RowEdits::clone() const {
   copy.penalties_ = clone_sampler(penalties_);
   copy.dry_ = clone_sampler(dry_);
   copy.window_ = window_;
-  copy.history_ = history_;
+  const std::size_t n = std::min(window_, history_.size());
+  copy.history_.assign(history_.end() - static_cast<std::ptrdiff_t>(n), history_.end());
+  copy.in_window_ = in_window_;
   return copy;
 }
 

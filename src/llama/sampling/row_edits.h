@@ -5,9 +5,14 @@
 // are given those few candidates, and what comes out is put into a copy of the row. The bits are
 // the same, and the scans of sampler_chain.h stay possible.
 //
-// Cost. A copy of the row (49,152 values: 5 microseconds) and a sort of the window.
+// Which tokens are in the window is kept in a list that each accepted token changes by at most two
+// entries, so that a row asks for no sort of the window.
 //
-// Tested by sampler_chain_test.cc and sampler_state_test.cc against llama.cpp's whole chain.
+// Cost. A copy of the row (49,152 values: 5 microseconds) and a step for each token of the list.
+// Each accepted token moves a part of the list, 8 bytes for each entry behind it.
+//
+// Tested by row_edits_test.cc, and by sampler_chain_test.cc and sampler_state_test.cc against
+// llama.cpp's whole chain.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +28,11 @@ namespace outrider::llama {
 
 class LlamaVocabulary;
 
+struct TokenCount {
+  Token token = kNoToken;
+  std::int32_t count = 0;
+};
+
 class RowEdits {
  public:
   // `suppressed`: tokens never to be said. `vocabulary` (null: none) is needed for DRY's sequence
@@ -37,7 +47,15 @@ class RowEdits {
   // Ids beyond its end are passed over.
   std::span<const float> apply(std::span<const float> row);
 
+  // As one after the other, at the cost of one sort of the window.
+  void accept(std::span<const Token> tokens);
   void accept(Token token);
+
+  // What penalties and DRY look at: the tokens that the window has, in the order of their ids, and
+  // how often. Until the next call of accept().
+  std::span<const TokenCount> in_window() const { return in_window_; }
+  // Tokens that are held for that; at most twice the window.
+  std::size_t n_kept() const { return history_.size(); }
 
   // True when accept() changes what apply() does.
   bool has_history() const { return penalties_ != nullptr || dry_ != nullptr; }
@@ -46,6 +64,10 @@ class RowEdits {
 
  private:
   RowEdits() = default;
+  void keep(Token token);
+  void count_window();
+  void add(Token token);
+  void remove(Token token);
   void apply_history();
 
   std::vector<LogitBias> biases_;
@@ -55,8 +77,8 @@ class RowEdits {
   SamplerHandle dry_;
   std::size_t window_ = 0;      // tokens that penalties_ or dry_ look at
   std::vector<Token> history_;  // the last ones accepted, at least window_, at most twice that
+  std::vector<TokenCount> in_window_;  // of the last window_ of history_; no count is 0
   std::vector<float> row_;
-  std::vector<Token> in_window_;
   std::vector<llama_token_data> candidates_;
 };
 

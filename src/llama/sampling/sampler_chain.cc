@@ -41,7 +41,7 @@ class ChainSampler : public Sampler {
   void begin(std::span<const Token> prompt, std::uint64_t seed) override {
     seed_ = seed;
     position_ = prompt.size();
-    for (const Token token : prompt) edits_.accept(token);
+    edits_.accept(prompt);
   }
 
   Distribution apply(std::span<const float> logits) override {

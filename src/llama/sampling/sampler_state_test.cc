@@ -148,6 +148,9 @@ TEST_F(SamplerStateTest, AfterASpeculativeStepTheStateIsThatOfATokenByTokenRepla
       // The draft: a copy says what it likes from rows of its own, shorter ones too.
       std::unique_ptr<Sampler> draft = sampler->clone();
       EXPECT_EQ(draft->has_state(), sampler->has_state());
+      const std::vector<float> next = random_row();
+      const Copy of_draft = copy_of(draft->apply(next));
+      ASSERT_EQ(of_draft, copy_of(sampler->apply(next))) << "round " << round << ", step " << step;
       for (unsigned long k = random_() % 5; k > 0; --k) {
         std::vector<float> row = random_row();
         row.resize(row.size() - random_() % 40);

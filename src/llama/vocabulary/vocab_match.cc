@@ -12,24 +12,28 @@
 namespace outrider::llama {
 namespace {
 
-constexpr std::int32_t kMaxPadding = 100;
+// As llama.cpp has it (SPEC_VOCAB_MAX_SIZE_DIFFERENCE). Qwen2.5 has 151,936 tokens up to 3B and
+// 152,064 above, the same ones but for those that nothing is.
+constexpr std::int32_t kMaxPadding = 128;
 constexpr Token kFirstCompared = 5;
 constexpr std::size_t kMaxNamed = 5;
 
 struct Special {
   const char* name;
   llama_token (*get)(const llama_vocab*);
-  bool must_agree;  // else it only keeps two vocabularies from being identical
+  // Whether the tokenizer adds it, so that the two must agree; null, or where neither adds it: it
+  // only keeps two vocabularies from being identical. Where a text ends, the target's says.
+  bool (*added)(const llama_vocab*);
 };
 constexpr std::array<Special, 8> kSpecials{{
-    {"BOS", llama_vocab_bos, true},
-    {"EOS", llama_vocab_eos, true},
-    {"EOT", llama_vocab_eot, true},
-    {"SEP", llama_vocab_sep, false},
-    {"NL", llama_vocab_nl, false},
-    {"PAD", llama_vocab_pad, false},
-    {"MASK", llama_vocab_mask, false},
-    {"FIM prefix", llama_vocab_fim_pre, false},
+    {"BOS", llama_vocab_bos, llama_vocab_get_add_bos},
+    {"EOS", llama_vocab_eos, llama_vocab_get_add_eos},
+    {"EOT", llama_vocab_eot, nullptr},
+    {"SEP", llama_vocab_sep, nullptr},
+    {"NL", llama_vocab_nl, nullptr},
+    {"PAD", llama_vocab_pad, nullptr},
+    {"MASK", llama_vocab_mask, nullptr},
+    {"FIM prefix", llama_vocab_fim_pre, nullptr},
 }};
 
 const char* type_name(enum llama_vocab_type type) {
@@ -92,7 +96,7 @@ SpecialDifferences compare_specials(const llama_vocab* a, const llama_vocab* b) 
     const llama_token token_b = special.get(b);
     if (token_a == token_b) continue;
     note(std::string(special.name) + " is " + id_or_none(token_a) + " and " + id_or_none(token_b),
-         special.must_agree);
+         special.added != nullptr && (special.added(a) || special.added(b)));
   }
   const auto flag = [&note](const char* what, bool flag_a, bool flag_b) {
     if (flag_a == flag_b) return;

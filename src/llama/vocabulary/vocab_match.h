@@ -23,8 +23,10 @@ struct VocabularyMatch {
 };
 
 // Compares what llama.cpp read of both models. Padded means: the same type of tokenizer; sizes that
-// differ by at most 100; the same BOS, EOS and end of turn, put around a text alike; and the same
-// texts from id 5 on (files disagree about the spelling of the first few: <unk>, <s>, </s>).
+// differ by at most 128; BOS and EOS put around a text alike, and the same one where they are; and
+// the same texts from id 5 on (files disagree about the spelling of the first few: <unk>, <s>,
+// </s>). What ends a text or a turn may differ, as it does between a base model and one that was
+// taught to chat: the target alone ends a text.
 // Looks at every token: 5 ms for 49,152.
 VocabularyMatch match_vocabularies(const LlamaVocabulary& target, const LlamaVocabulary& draft);
 

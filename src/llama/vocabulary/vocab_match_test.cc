@@ -6,6 +6,7 @@
 #include <string>
 
 #include "llama/files/model_file.h"
+#include "testing/gguf_damage.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
 
@@ -48,9 +49,9 @@ TEST_F(VocabMatchTest, TheSameVocabularyIsIdentical) {
   EXPECT_TRUE(result.usable());
 }
 
-TEST_F(VocabMatchTest, UpToAHundredTokensOfPaddingAreTolerated) {
+TEST_F(VocabMatchTest, UpTo128TokensOfPaddingAreTolerated) {
   testing::TinyVocabularyOptions padded;
-  padded.n_padding = 100;
+  padded.n_padding = 128;
   VocabularyMatch result = match({}, padded);
   EXPECT_EQ(result.kind, Kind::kPadded) << result.message;
   expect_mentions(result, "the sizes are");
@@ -58,7 +59,7 @@ TEST_F(VocabMatchTest, UpToAHundredTokensOfPaddingAreTolerated) {
   result = match(padded, {});
   EXPECT_EQ(result.kind, Kind::kPadded) << result.message;
 
-  padded.n_padding = 101;
+  padded.n_padding = 129;
   result = match({}, padded);
   EXPECT_EQ(result.kind, Kind::kDifferent);
   expect_mentions(result, std::to_string(target_->vocabulary().size()));
@@ -103,6 +104,44 @@ TEST_F(VocabMatchTest, AnotherTokenizerIsDifferent) {
   const VocabularyMatch result = match({}, bpe);
   EXPECT_EQ(result.kind, Kind::kDifferent);
   expect_mentions(result, "SentencePiece and BPE");
+}
+
+// Qwen2.5 ends a text with <|endoftext|>, its Instruct with <|im_end|>.
+TEST_F(VocabMatchTest, AnotherEndOfTextThatNobodyAddsIsNoOtherVocabulary) {
+  target_ = load("target.gguf", {});
+  const auto with = [&](const std::string& name, bool adds, const char* role) {
+    const auto change = [&](gguf_context* gguf) {
+      gguf_set_val_u32(gguf, ("tokenizer.ggml." + std::string(role) + "_token_id").c_str(),
+                       testing::kTinyTurnStart);
+      gguf_set_val_bool(gguf, "tokenizer.ggml.add_eos_token", adds);
+    };
+    EXPECT_TRUE(testing::copy_changed(dir_.file("target.gguf"), dir_.file(name), change, "").ok());
+    return ModelFile::load(dir_.file(name), 0, true, LoadHooks{}).value();
+  };
+  for (const char* role : {"eos", "eot"}) {
+    draft_ = with(std::string(role) + ".gguf", /*adds=*/false, role);
+    const VocabularyMatch other = match_vocabularies(target_->vocabulary(), draft_->vocabulary());
+    EXPECT_EQ(other.kind, Kind::kPadded) << other.message;
+    expect_mentions(other, role == std::string("eos") ? "EOS is 2 and 259" : "EOT is 260 and 259");
+  }
+  const std::shared_ptr<ModelFile> one = with("one.gguf", /*adds=*/true, "eos");
+  const std::shared_ptr<ModelFile> two = with("two.gguf", /*adds=*/true, "eot");
+  EXPECT_EQ(match_vocabularies(one->vocabulary(), two->vocabulary()).kind, Kind::kDifferent)
+      << "both add an end of text, and it is another one";
+  // BOS likewise.
+  testing::TinyVocabularyOptions without;
+  without.add_bos = false;
+  (void)load("without.gguf", without);
+  const auto other_bos = [](gguf_context* gguf) {
+    gguf_set_val_u32(gguf, "tokenizer.ggml.bos_token_id", testing::kTinyTurnStart);
+  };
+  for (const char* name : {"target.gguf", "without.gguf"}) {
+    ASSERT_TRUE(testing::copy_changed(dir_.file(name), dir_.file("bos.gguf"), other_bos, "").ok());
+    target_ = ModelFile::load(dir_.file(name), 0, true, LoadHooks{}).value();
+    draft_ = ModelFile::load(dir_.file("bos.gguf"), 0, true, LoadHooks{}).value();
+    const VocabularyMatch bos = match_vocabularies(target_->vocabulary(), draft_->vocabulary());
+    EXPECT_EQ(bos.usable(), name == std::string("without.gguf")) << bos.message;
+  }
 }
 
 TEST_F(VocabMatchTest, AddingBosDifferentlyIsDifferent) {
