@@ -174,6 +174,8 @@ void Instance::shut_down() {
   runtime_->shut_down();
 }
 
+void Instance::keep_learned() { runtime_->keep_learned(); }
+
 void Instance::close() {
   closed_.store(true);
   service_->stop();

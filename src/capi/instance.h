@@ -39,6 +39,8 @@ class Instance {
   // Closes, and ends what is loaded and computed; see Runtime::shut_down(). Any thread but a
   // callback's.
   void shut_down();
+  // Runtime::keep_learned(), behind it.
+  void keep_learned();
 
   // This process is a forked child of the one that made it: its threads are not here, and locks may
   // be held for ever.

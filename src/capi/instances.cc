@@ -11,7 +11,8 @@
 namespace outrider::capi {
 namespace {
 
-enum class State { kAtWork, kBusy, kShutDown };  // busy: somebody shuts it down or destroys it
+// Busy: somebody shuts it down, keeps what it learned, or destroys it.
+enum class State { kAtWork, kBusy, kShutDown, kKept };
 
 struct Instances {
   std::mutex mutex;  // guards what follows; not held while somebody is busy with an instance, whose
@@ -111,20 +112,25 @@ void shut_down_living(bool wait) noexcept {
     return std::find_if(all.living.begin(), all.living.end(),
                         [state](const auto& entry) { return entry.second == state; });
   };
-  while (true) {
-    const auto next = find(State::kAtWork);
-    if (next == all.living.end()) {
-      if (!wait || find(State::kBusy) == all.living.end()) return;
-      all.changed.wait(lock);
-      continue;
+  const auto go_through = [&](State from, State to, void (Instance::*work)()) {
+    while (true) {
+      const auto next = find(from);
+      if (next == all.living.end()) {
+        if (!wait || find(State::kBusy) == all.living.end()) return;
+        all.changed.wait(lock);
+        continue;
+      }
+      next->second = State::kBusy;
+      lock.unlock();
+      (next->first->*work)();
+      lock.lock();
+      next->second = to;
+      all.changed.notify_all();
     }
-    next->second = State::kBusy;
-    lock.unlock();
-    next->first->shut_down();
-    lock.lock();
-    next->second = State::kShutDown;
-    all.changed.notify_all();
-  }
+  };
+  // Writing takes as long as the disk: nobody computes meanwhile.
+  go_through(State::kAtWork, State::kShutDown, &Instance::shut_down);
+  go_through(State::kShutDown, State::kKept, &Instance::keep_learned);
 }
 
 }  // namespace outrider::capi

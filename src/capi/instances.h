@@ -30,8 +30,8 @@ void end_waiting() noexcept;
 // For the process's end: returns when all that end in the background have ended.
 void finish_background() noexcept;
 
-// For the process's end: shuts all of them down, and, with `wait`, waits for those that are being
-// destroyed.
+// For the process's end: shuts all of them down, then keeps what they learned; with `wait`, waits
+// for those that are being destroyed.
 void shut_down_living(bool wait) noexcept;
 
 }  // namespace outrider::capi

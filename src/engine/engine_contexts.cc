@@ -124,7 +124,7 @@ void Engine::begin_drafting(Sequence& s, SeqId from, std::size_t kept) {
   }
 }
 
-// Of requests that go on: an ended one's sequence is idle before the next request is added.
+// Of all that have a sequence; of one that has ended, what is held.
 std::vector<IdleTexts::Running> Engine::running_texts() const {
   std::vector<IdleTexts::Running> texts;
   if (!options_.reuse_prefix || !target_.capabilities().can_share) return texts;

@@ -85,11 +85,13 @@ void evaluate_one(Step& step) {
 }
 
 // Ended texts give way before a request that runs: the one put longest ago first, until the batch
-// can be evaluated or none is left. Cells are Engine::make_room's; this is for what only the pass
-// tells, as memory to rebuild the cache in.
+// can be evaluated or none is left; each time twice as many, since each time is a whole pass. Cells
+// are Engine::make_room's; this is for what only the pass tells, as memory to rebuild the cache in.
 Status make_way(Step& step, Status status) {
-  while (status.code() == StatusCode::kResourceExhausted && step.forget_oldest &&
-         step.forget_oldest()) {
+  for (int n = 1; status.code() == StatusCode::kResourceExhausted && step.forget_oldest; n *= 2) {
+    int forgotten = 0;
+    while (forgotten < n && step.forget_oldest()) ++forgotten;
+    if (forgotten == 0) break;
     drop_lost(step, status);
     status = evaluate_all(step);
   }

@@ -92,7 +92,7 @@ TEST_F(MeasureCosts, KeepsToItsBudget) {
   FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
   run_on(model, [](std::int32_t width) { return 60.0 * width; });
   ASSERT_TRUE(measure_costs(model, options()).ok());
-  // A round takes 2,040 ms: one to warm up and two that count, however small the budget.
+  // A round takes 2,040 ms: one to warm up and one that counts, and a third at most.
   EXPECT_LT(now_ms_, 3 * 2040.0 + 64 * 60.0 + 1.0);
 }
 

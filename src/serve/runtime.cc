@@ -23,6 +23,7 @@ class Runtime::Impl : public RuntimeParts {
     std::call_once(shut_down_, [this] { stop_threads(); });
   }
   Status keep(const StationPtr& station);  // with the mutex
+  void keep_learned();
   // with_idle_target(); `only_free`: with_free_target().
   Status lend(const TargetWork& work, bool only_free);
 
@@ -68,7 +69,10 @@ void Runtime::Impl::stop_threads() {
   files.end_everything();
   jobs.end_everything(lock);  // whoever waits for a completion gets it
   idle_work.end_everything(lock);
-  // Their decode threads are gone. A process that ends may never free the runtime.
+}
+
+void Runtime::Impl::keep_learned() {
+  Lock lock(shared.mutex);
   for (std::size_t i = 0; i < stations.all().size(); ++i) {
     const StationPtr station = stations.all()[i];
     lock.unlock();
@@ -115,6 +119,8 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options,
 }
 
 void Runtime::shut_down() { impl_->shut_down(); }
+
+void Runtime::keep_learned() { impl_->keep_learned(); }
 
 const RuntimeOptions& Runtime::options() const { return impl_->shared.options; }
 

@@ -72,10 +72,13 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   // Ends what is running and loading, and joins the threads that compute, without waiting for a
-  // callback; what has been said can still be polled. Keeps in folders what was learned. Nothing can
-  // be loaded or started from then on: kCancelled. For the process's end, which what computes must
-  // not outlive.
+  // callback; what has been said can still be polled. Nothing can be loaded or started from then
+  // on: kCancelled. For the process's end, which what computes must not outlive.
   void shut_down();
+
+  // Keeps in folders what was read and learned, as the destructor does. For a process that ends
+  // without it. REQUIRES: shut_down() has returned
+  void keep_learned();
 
   const RuntimeOptions& options() const;
 

@@ -6,6 +6,7 @@
 
 #include "chat-auto-parser.h"
 #include "llama/chat/bounded_template.h"
+#include "llama/chat/template_budget.h"
 
 namespace outrider::llama {
 namespace {
@@ -40,13 +41,21 @@ bool TemplateFacts::supports_thinking(const common_chat_templates& templates) co
 
 TemplateTools TemplateFacts::tools(const common_chat_templates& templates) const {
   std::map<std::string, bool> caps = common_chat_templates_get_caps(&templates);
-  const bool describes = caps["supports_tools"];
+  // A template for tools alone is not looked at there; it is made to tell of them.
+  const bool is_for_tools = &template_for(templates, true) != &template_for(templates, false);
+  const bool describes = caps["supports_tools"] || is_for_tools;
   if (caps["supports_tool_calls"]) {
     return describes ? TemplateTools::kAll : TemplateTools::kNoDescription;
   }
   if (!describes) return TemplateTools::kNone;
   if (has_lfm2_calls_ == Known::kNot) {
-    has_lfm2_calls_ = has_lfm2_calls(templates) ? Known::kTrue : Known::kFalse;
+    bool has = false;
+    try {
+      has = has_lfm2_calls(templates);
+    } catch (const std::invalid_argument&) {  // as above: it has no format, and will have none
+      if (TemplateBudget::current().exceeded()) throw;
+    }
+    has_lfm2_calls_ = has ? Known::kTrue : Known::kFalse;
   }
   return has_lfm2_calls_ == Known::kTrue ? TemplateTools::kNoCalls : TemplateTools::kNone;
 }

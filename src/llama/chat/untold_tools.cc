@@ -35,8 +35,8 @@ std::string lfm2_call(const common_chat_tool_call& call) {
   std::string arguments;
   const json::Parsed given = json::parse(call.arguments);
   if (given.ok() && given.value->is_object()) {  // as chat_inputs() lets through
-    for (const auto& [name, value] : given.value->items()) {
-      arguments.append(arguments.empty() ? "" : ", ").append(name + "=" + json::encode(value));
+    for (const auto& [name, argument] : given.value->items()) {
+      arguments.append(arguments.empty() ? "" : ", ").append(name + "=" + json::encode(argument));
     }
   }
   return call.name + "(" + arguments + ")";
