@@ -45,6 +45,7 @@ bool is_only_multiplied(std::string_view name) {
     return false;
   }
   if (name.find("norm") != std::string_view::npos) return false;
+  if (name.starts_with("per_layer_token_embd.")) return false;  // looked up alone
   constexpr std::array<std::string_view, 9> kNames{
       "attn_q.",   "attn_k.",      "attn_v.",
       "attn_qkv.", "attn_output.", "ffn_",
