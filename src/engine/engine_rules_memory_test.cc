@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <memory>
 
+#include "engine/short_texts_test.h"
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
 #include "testing/sanitized.h"
@@ -77,20 +77,6 @@ TEST(EngineRulesMemory, AChainThatRemembersLearnsFromTheRowItsTokenCameFrom) {
   }
 }
 
-// A vocabulary of four, so that there are few texts of three tokens.
-constexpr std::int32_t kFour = 4;
-constexpr std::size_t kThree = 3;
-
-Capabilities of_four() {
-  return {.n_vocab = kFour,
-          .n_ctx = 16,
-          .n_batch = 32,
-          .n_sequences = 8,
-          .rollback = Rollback::kAny,
-          .max_leaves = 8,
-          .max_width = 16};
-}
-
 // What a chain makes of a row behind a text that ends with `last`: that token is half as likely, or
 // (kNoToken) nothing.
 void halve(std::vector<float>& row, Token last) {
@@ -117,81 +103,31 @@ class HalvingSampler : public FakeSampler {
   std::vector<float> row_;
 };
 
-// The chance of each text of three tokens, by the definition.
-std::vector<double> chances_of_three(const RowFunction& rows, const std::vector<Token>& prompt,
-                                     bool halves) {
-  std::vector<double> chances;
-  for (Token a = 0; a < kFour; ++a) {
-    for (Token b = 0; b < kFour; ++b) {
-      for (Token c = 0; c < kFour; ++c) {
-        std::vector<Token> text = prompt;
-        double chance = 1.0;
-        for (const Token t : {a, b, c}) {
-          std::vector<float> row = rows(text);
-          halve(row, halves ? text.back() : kNoToken);
-          chance *= probabilities({.logits = row})[static_cast<std::size_t>(t)];
-          text.push_back(t);
-        }
-        chances.push_back(chance);
-      }
-    }
-  }
-  return chances;
-}
-
-// How often each text was said, of `n` requests.
-std::vector<std::int64_t> counts_of_three(Engine& engine, std::uint64_t n,
-                                          const std::function<Request(std::uint64_t)>& nth,
-                                          std::int64_t* accepted) {
-  std::vector<std::int64_t> counts(kFour * kFour * kFour, 0);
-  std::uint64_t begun = 0;
-  std::vector<RequestId> running;
-  while (begun < n || !running.empty()) {
-    while (begun < n && running.size() < 8) {
-      const Result<RequestId> id = engine.add(nth(begun++));
-      EXPECT_TRUE(id.ok()) << id.status().message();
-      if (!id.ok()) return counts;
-      running.push_back(*id);
-    }
-    engine.step();
-    std::erase_if(running, [&](RequestId id) {
-      const Result<Completion> done = engine.take(id);
-      if (!done.ok()) return false;
-      EXPECT_EQ(done->tokens.size(), kThree);
-      *accepted += done->speculation.accepted;
-      const std::vector<Token>& t = done->tokens;
-      ++counts[static_cast<std::size_t>((t[0] * kFour + t[1]) * kFour + t[2])];
-      return true;
-    });
-  }
-  return counts;
-}
-
-constexpr std::uint64_t kTextsOfThree = testing::kSanitized ? 20000 : 100000;
+constexpr std::uint64_t kManyTexts = testing::kSanitized ? 20000 : 100000;
 
 TEST(EngineRulesMemory, AMillionDrawsFollowTheTargetBehindAChainThatRemembers) {
   const std::uint64_t seed = testing::test_seed(20261129);
-  const RowFunction rows = random_rows(kFour, 3, 1.5f);
+  const RowFunction rows = random_rows(kSmall, 3, 1.5f);
   const std::vector<Token> prompt = {1, 2};
-  const std::vector<double> expected = chances_of_three(rows, prompt, /*halves=*/true);
+  const std::vector<double> expected = chances_of_texts(rows, prompt, halve);
   for (const AcceptanceRuleTraits& rule : kAcceptanceRules) {
-    FakeModel target(of_four(), rows);
-    FakeModel small(of_four(), noisy_rows(rows, 9, 1.0f));
-    DraftModelDrafter draft(small, kFour, {});
-    const FakeVocabulary vocabulary(kFour);
+    FakeModel target(small_capabilities(), rows);
+    FakeModel small(small_capabilities(), noisy_rows(rows, 9, 1.0f));
+    DraftModelDrafter draft(small, kSmall, {});
+    const FakeVocabulary vocabulary(kSmall);
     Engine engine(target, vocabulary, {&draft});
     std::int64_t accepted = 0;
     const auto nth = [&](std::uint64_t i) {
-      Request r = request(prompt, 1.0f, seed + i, static_cast<std::int32_t>(kThree), 4);
+      Request r = request(prompt, 1.0f, seed + i, static_cast<std::int32_t>(kLength), 4);
       r.rule = rule.rule;
       r.sampler = std::make_unique<HalvingSampler>();
       return r;
     };
-    const std::vector<std::int64_t> counts = counts_of_three(engine, kTextsOfThree, nth, &accepted);
+    const std::vector<std::int64_t> counts = counts_of_texts(engine, kManyTexts, nth, &accepted);
     EXPECT_GT(chi_square_p(counts, expected), 1e-5) << rule.name;
-    EXPECT_LT(chi_square_p(counts, chances_of_three(rows, prompt, /*halves=*/false)), 1e-5)
+    EXPECT_LT(chi_square_p(counts, chances_of_texts(rows, prompt)), 1e-5)
         << "the chain must have been at work";
-    EXPECT_GT(accepted, static_cast<std::int64_t>(kTextsOfThree / 3)) << rule.name;
+    EXPECT_GT(accepted, static_cast<std::int64_t>(kManyTexts / 3)) << rule.name;
   }
 }
 
@@ -199,26 +135,26 @@ TEST(EngineRulesMemory, AMillionDrawsFollowTheTargetBehindAChainThatRemembers) {
 // token: what it decides must not come from the same noise.
 TEST(EngineRulesMemory, AMillionDrawsFollowTheTargetBehindAStepWithoutGuesses) {
   const std::uint64_t seed = testing::test_seed(20261129);
-  const RowFunction rows = random_rows(kFour, 3, 1.5f);
+  const RowFunction rows = random_rows(kSmall, 3, 1.5f);
   const std::vector<Token> prompt = {1, 2};
-  const std::vector<double> expected = chances_of_three(rows, prompt, /*halves=*/false);
+  const std::vector<double> expected = chances_of_texts(rows, prompt);
   for (const AcceptanceRuleTraits& rule : kAcceptanceRules) {
-    FakeModel target(of_four(), rows);
+    FakeModel target(small_capabilities(), rows);
     ScriptedDrafter late([&prompt](DraftRequest& r) {
       if (r.text.size() > prompt.size()) r.tree->add(kRoot, r.text.back(), 0.9f, r.mask);
       return Status();
     });
-    const FakeVocabulary vocabulary(kFour);
+    const FakeVocabulary vocabulary(kSmall);
     Engine engine(target, vocabulary, {&late});
     std::int64_t accepted = 0;
     const auto nth = [&](std::uint64_t i) {
-      Request r = request(prompt, 1.0f, seed + i, static_cast<std::int32_t>(kThree), 3);
+      Request r = request(prompt, 1.0f, seed + i, static_cast<std::int32_t>(kLength), 3);
       r.rule = rule.rule;
       return r;
     };
-    const std::vector<std::int64_t> counts = counts_of_three(engine, kTextsOfThree, nth, &accepted);
+    const std::vector<std::int64_t> counts = counts_of_texts(engine, kManyTexts, nth, &accepted);
     EXPECT_GT(chi_square_p(counts, expected), 1e-5) << rule.name;
-    EXPECT_GT(accepted, static_cast<std::int64_t>(kTextsOfThree / 20)) << rule.name;
+    EXPECT_GT(accepted, static_cast<std::int64_t>(kManyTexts / 20)) << rule.name;
   }
 }
 

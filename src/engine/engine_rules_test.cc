@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "engine/short_texts_test.h"
 #include "testing/chi_square.h"
 #include "testing/fake_engine.h"
 #include "testing/sanitized.h"
@@ -12,40 +13,6 @@ namespace outrider {
 namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
-
-// A vocabulary of four, so that texts of three tokens have a thousand draws each.
-constexpr std::int32_t kSmall = 4;
-constexpr std::size_t kLength = 3;
-
-Capabilities small_capabilities() {
-  return {.n_vocab = kSmall,
-          .n_ctx = 16,
-          .n_batch = 32,
-          .n_sequences = 8,
-          .rollback = Rollback::kAny,
-          .max_leaves = 8,
-          .max_width = 16};
-}
-
-// The chance of each text of three tokens, by the definition.
-std::vector<double> chances_of_texts(const RowFunction& rows, const std::vector<Token>& prompt) {
-  std::vector<double> chances;
-  for (Token a = 0; a < kSmall; ++a) {
-    for (Token b = 0; b < kSmall; ++b) {
-      for (Token c = 0; c < kSmall; ++c) {
-        std::vector<Token> text = prompt;
-        double chance = 1.0;
-        for (const Token t : {a, b, c}) {
-          const std::vector<float> row = rows(text);
-          chance *= probabilities({.logits = row})[static_cast<std::size_t>(t)];
-          text.push_back(t);
-        }
-        chances.push_back(chance);
-      }
-    }
-  }
-  return chances;
-}
 
 struct RuleCase {
   AcceptanceRule rule;
@@ -84,32 +51,14 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
     std::vector<Drafter*> drafters = {&draft};
     if (c.one_hot) drafters.insert(c.guess_first ? drafters.begin() : drafters.end(), &guess);
     Engine engine(target, vocabulary, drafters);
-    std::vector<std::int64_t> counts(expected.size(), 0);
     std::int64_t accepted = 0;
-    std::uint64_t begun = 0;
-    std::vector<RequestId> running;
-    while (begun < kTexts || !running.empty()) {
-      while (begun < kTexts && running.size() < 8) {
-        Request r =
-            request(prompt, 1.0f, seed + begun, static_cast<std::int32_t>(kLength), c.width);
-        r.rule = c.rule;
-        r.draft = {.branches = c.branches, .split_p = 0.05f};
-        const Result<RequestId> id = engine.add(std::move(r));
-        ASSERT_TRUE(id.ok()) << id.status().message();
-        running.push_back(*id);
-        ++begun;
-      }
-      engine.step();
-      std::erase_if(running, [&](RequestId id) {
-        const Result<Completion> done = engine.take(id);
-        if (!done.ok()) return false;
-        EXPECT_EQ(done->tokens.size(), kLength);
-        accepted += done->speculation.accepted;
-        const std::vector<Token>& t = done->tokens;
-        ++counts[static_cast<std::size_t>((t[0] * kSmall + t[1]) * kSmall + t[2])];
-        return true;
-      });
-    }
+    const auto nth = [&](std::uint64_t i) {
+      Request r = request(prompt, 1.0f, seed + i, static_cast<std::int32_t>(kLength), c.width);
+      r.rule = c.rule;
+      r.draft = {.branches = c.branches, .split_p = 0.05f};
+      return r;
+    };
+    const std::vector<std::int64_t> counts = counts_of_texts(engine, kTexts, nth, &accepted);
     EXPECT_GT(testing::chi_square_p(counts, expected), 0.001)
         << "rule " << static_cast<int>(c.rule) << ", " << c.branches << " branches";
     EXPECT_GT(accepted, static_cast<std::int64_t>(kTexts / 2)) << "drafts must have been at work";

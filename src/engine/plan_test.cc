@@ -1,7 +1,7 @@
 // Which proposed nodes are sent, where they were drawn.
 #include <gtest/gtest.h>
 
-#include "engine/step.h"
+#include "engine/step_test.h"
 #include "testing/fake_engine.h"
 
 namespace outrider {
@@ -34,13 +34,7 @@ TokenTree sent_with(Token last) {
   tree.add(second, last, 0.2f, kDraft);
   tree.set_draw(second, s.draws.add({.p = Pmf(), .tokens = {last}, .chances = {0.2f}}));
   s.proposed = tree;
-  Step step{.target = target,
-            .vocabulary = vocabulary,
-            .drafters = {},
-            .planner = planner,
-            .clock = nullptr};
-  step.parts.push_back({.sequence = &s, .ready = true});
-  step.n_ready = 1;
+  Step step = step_of(s, target, vocabulary, planner);
   plan(step);
   EXPECT_EQ(s.sent->check_integrity(), "");
   return *s.sent;

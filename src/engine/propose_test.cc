@@ -1,7 +1,7 @@
 // What the drafters find of a sequence when a step asks them.
 #include <gtest/gtest.h>
 
-#include "engine/step.h"
+#include "engine/step_test.h"
 #include "testing/fake_engine.h"
 
 namespace outrider {
@@ -18,13 +18,7 @@ TEST(Propose, WhatWasDrawnForAStepIsForgottenWithTheNext) {
   r.rule = AcceptanceRule::kRejection;
   Sequence s(1, 0, std::move(r), 64);
   for (int i = 0; i < 3; ++i) {
-    Step step{.target = target,
-              .vocabulary = vocabulary,
-              .drafters = {},
-              .planner = planner,
-              .clock = nullptr};
-    step.parts.push_back({.sequence = &s, .ready = true});
-    step.n_ready = 1;
+    Step step = step_of(s, target, vocabulary, planner);
     propose(step);
     ASSERT_TRUE(s.proposed.has_value());
     EXPECT_EQ(s.proposed->size(), 1);
