@@ -29,6 +29,9 @@ function(outrider_embedding_tests)
   outrider_test(allocation_test allocation
                 "${PROJECT_SOURCE_DIR}/tests/allocation/allocation_test.cc"
                 outrider_capi outrider_testing)
+  outrider_test(ending_allocation_test allocation
+                "${PROJECT_SOURCE_DIR}/tests/allocation/ending_allocation_test.cc"
+                outrider_remote outrider_serve outrider_testing)
   outrider_test(llama_allocation_test allocation
                 "${PROJECT_SOURCE_DIR}/tests/allocation/llama_allocation_test.cc"
                 outrider_llama_model outrider_testing_gguf)

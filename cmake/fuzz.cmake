@@ -11,6 +11,14 @@ if(OUTRIDER_FUZZ)
                         "-DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++")
   endif()
   target_compile_options(outrider_flags INTERFACE -fsanitize=fuzzer-no-link)
+  # What of llama.cpp reads strangers' bytes: without it libFuzzer sees nothing of GGUF's reader, of
+  # grammars and of chat templates, and changes their inputs blindly.
+  foreach(reader IN ITEMS ggml-base llama llama-common)
+    if(TARGET ${reader})
+      target_compile_options(${reader} PRIVATE
+                             $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
+    endif()
+  endforeach()
 endif()
 
 # outrider_fuzz_target(NAME [FILE stem] [LAYERS layers...] [SOURCES paths from the root...]

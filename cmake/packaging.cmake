@@ -11,7 +11,8 @@ function(outrider_packaging)
   if(NOT TARGET outrider OR NOT TARGET outrider_shared)
     return()
   endif()
-  if(NOT OUTRIDER_SANITIZE AND NOT CMAKE_CROSSCOMPILING)  # the command itself writes them
+  # The command itself writes them, which another project's build has no need of.
+  if(PROJECT_IS_TOP_LEVEL AND NOT OUTRIDER_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
     outrider_generated_pages()
   endif()
 
@@ -88,8 +89,12 @@ function(outrider_shlibs file)
   file(WRITE "${file}" "${text}")
 endfunction()
 
-# `cpack -G DEB`: all in one package, what it needs of Debian found by dpkg-shlibdeps.
+# `cpack -G DEB`: all in one package, what it needs of Debian found by dpkg-shlibdeps. Inside another
+# project it would take the place of that one's package.
 function(outrider_deb)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+  endif()
   set(CPACK_PACKAGE_NAME outrider)
   set(CPACK_PACKAGE_VENDOR "The Outrider authors")
   set(CPACK_PACKAGE_CONTACT "The Outrider authors <outrider@localhost>")

@@ -4,15 +4,10 @@
 // http/completion/answer.h does not.
 #include <array>
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "fuzz/targets.h"
-#include "llama/files/model_file.h"
-#include "llama/vocabulary/vocabulary.h"
+#include "fuzz/tiny_file.h"
 #include "testing/chat_answers.h"
-#include "testing/tiny_dir.h"
-#include "testing/tiny_gguf.h"
 
 namespace outrider::fuzz {
 namespace {
@@ -31,14 +26,7 @@ For each function call, return a json object with function name and arguments wi
 {% endfor %}{% if add_generation_prompt %}assistant: {% endif %})"};
 
 std::shared_ptr<const ChatReader> make_reader(const char* source) {
-  const testing::TempDir folder;
-  testing::TinyModelOptions options;
-  options.vocabulary.tokenizer = testing::TinyTokenizer::kBpe;
-  options.vocabulary.template_text = source;
-  const std::string path = folder.file("vocabulary.gguf");
-  if (!testing::write_tiny_gguf(path, options).ok()) violated("no vocabulary");
-  const Result<std::shared_ptr<llama::ModelFile>> file =
-      llama::ModelFile::load_vocabulary(path, LoadHooks{});
+  const Result<std::shared_ptr<llama::ModelFile>> file = load_tiny_vocabulary(source);
   if (!file.ok()) violated(file.status().message());
   ChatOptions chat;
   chat.tools = testing::chat_answer_tools();

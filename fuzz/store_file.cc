@@ -1,11 +1,15 @@
 // The first byte chooses: a file as it is, whose checksums hardly ever fit, or a file that is made
-// of the input's sections, with checksums that do: what a forger would write.
+// of the input's sections, with checksums that do: what a forger would write of n-grams or
+// suffixes, or of remembered texts.
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "draft/ngram/llama_ngram_file.h"
 #include "draft/ngram/ngram_file.h"
+#include "draft/suffix/suffix_memory.h"
+#include "draft/suffix/suffix_memory_file.h"
 #include "draft/suffix/suffix_store.h"
 #include "fuzz/targets.h"
 #include "store/store_writer.h"
@@ -77,16 +81,54 @@ void write_forged(Reader& reader, const std::string& path) {
   if (!saved.ok()) violated(saved.message());
 }
 
+// Namespaces whose lengths a byte each gives, and tokens, of which the highest byte ends a text.
+void write_remembered(Reader& reader, const TokenizerId& tokenizer, const std::string& path) {
+  std::vector<std::uint32_t> spaces;
+  std::vector<Token> tokens;
+  for (std::size_t n = reader.below(8); n > 0; --n) {
+    spaces.push_back(reader.byte() % 16U);
+    spaces.push_back(reader.byte());
+  }
+  const Bytes names = reader.take(reader.byte());
+  for (const std::uint8_t byte : reader.rest()) {
+    tokens.push_back(byte == 255 ? SuffixMemory::kTextEnd : Token{byte} - 1);
+  }
+  StoreContents contents;
+  contents.kind = "remembered";
+  contents.tokenizer = tokenizer;
+  contents.sections = {
+      {.name = "spaces", .bytes = std::as_bytes(std::span(spaces)), .element_bytes = 8},
+      {.name = "names", .bytes = std::as_bytes(names), .element_bytes = 1},
+      {.name = "tokens", .bytes = std::as_bytes(std::span(tokens)), .element_bytes = 4}};
+  const Status saved = save_store(path, contents);
+  if (!saved.ok()) violated(saved.message());
+}
+
+void use_remembered(const std::string& path, const TokenizerId& tokenizer) {
+  SuffixMemory memory(1024);
+  if (!load_memory(path, tokenizer, memory).ok()) return;
+  const std::string broken = memory.check_integrity();
+  if (!broken.empty()) violated(broken);
+  if (!save_memory(memory, tokenizer, path).ok()) violated("what was read is not saved");
+  SuffixMemory again(1024);
+  if (!load_memory(path, tokenizer, again).ok()) violated("what was saved is not read");
+}
+
 }  // namespace
 
 void store_file(Bytes input) {
   Reader reader(input);
   const std::string path = folder().file("store");
-  if (reader.byte() % 2 == 0) {
+  const TokenizerId tokenizer{.hash = 5, .n_vocab = 200};
+  const std::uint8_t kind = reader.byte();
+  if (kind % 2 == 0) {
     testing::write_bytes(path, std::string(text(reader.rest())));
-  } else {
+  } else if (kind % 4 == 1) {
     write_forged(reader, path);
+  } else {
+    write_remembered(reader, tokenizer, path);
   }
+  use_remembered(path, tokenizer);
   use_suffixes(path, input);
   use_ngrams(path);
 }

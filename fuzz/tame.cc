@@ -17,10 +17,11 @@ bool limit(Json& value, int most) {
   return true;
 }
 
-// Parts of the names of all parameters whose texts are files or addresses.
-constexpr std::array<std::string_view, 12> kFileNames{"path",   "file",  "folder", "cache",
+// Parts of the names of all parameters whose texts are files or addresses. Not "model": that is one
+// of a few names, which the loaders of these targets know, and clients' models are "org/name".
+constexpr std::array<std::string_view, 11> kFileNames{"path",   "file",  "folder", "cache",
                                                       "store",  "ngram", "lora",   "head",
-                                                      "target", "draft", "worker", "model"};
+                                                      "target", "draft", "worker"};
 
 // `name`: the innermost member that the value is in. A slash in other texts is none of a file's:
 // "$ref", "</think>", a URL in a message.

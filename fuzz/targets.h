@@ -20,18 +20,22 @@ namespace outrider::fuzz {
 
 using Bytes = std::span<const std::uint8_t>;
 
-void json_rpc(Bytes input);      // lines, each a request of outrider_call
-void c_abi(Bytes input);         // calls of the C interface, in any order
-void http(Bytes input);          // a request: method and path, headers, an empty line, the body
-void store_file(Bytes input);    // a file of n-grams or of suffixes
-void llama_ngrams(Bytes input);  // a file of llama.cpp's n-gram caches
-void packing(Bytes input);       // weights and activations
-void gbnf(Bytes input);          // a grammar
-void json_schema(Bytes input);   // a schema
-void chat_reader(Bytes input);   // a byte for the template, then an answer
-void toml(Bytes input);          // a configuration file
+void json_rpc(Bytes input);       // lines, each a request of outrider_call
+void c_abi(Bytes input);          // calls of the C interface, in any order
+void http(Bytes input);           // a request: method and path, headers, an empty line, the body
+void http_access(Bytes input);    // the same, for a server with keys: whether it is let in
+void store_file(Bytes input);     // a file of n-grams, of suffixes or of remembered texts
+void kept_file(Bytes input);      // a prompt that was kept, a verdict or an experience in the cache
+void llama_ngrams(Bytes input);   // a file of llama.cpp's n-gram caches
+void wire(Bytes input);           // a byte for the kind, then a message of a host process
+void packing(Bytes input);        // weights and activations
+void gbnf(Bytes input);           // a grammar
+void json_schema(Bytes input);    // a schema
+void chat_reader(Bytes input);    // a byte for the template, then an answer
+void chat_template(Bytes input);  // a template, a NUL, a message's text
+void toml(Bytes input);           // a configuration file
 void command_line(Bytes input);  // arguments, one a line; behind an empty line a configuration file
-void gguf(Bytes input);          // a model file's beginning
+void gguf(Bytes input);          // a model file's beginning, or an 'A' and what one says
 
 // Takes an input apart. Behind its end everything is 0.
 class Reader {

@@ -94,7 +94,8 @@ OUTRIDER_EXPORT outrider *outrider_create(const char *config_json, char **error)
 /* Ends everything in any state: loads are cancelled, completions end with what they have and cannot
  * be polled any more, calls that wait return, threads are joined, memory is freed. Takes as long as
  * the target's step that is running and, with "remember_folder" or "prompt_cache", as writing what
- * is kept there: up to "prompt_cache_mib". NULL has no effect.
+ * is kept there: up to "prompt_cache_mib", behind 10 s where another process that is stopped has the
+ * lock of "remember_folder". NULL has no effect.
  *
  * Calls of other threads that have begun are waited for; none may begin once this one has. No
  * callback runs any more when it returns, with one exception: called from inside a callback (also

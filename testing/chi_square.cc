@@ -97,6 +97,8 @@ double chi_square_independence_p(const std::vector<std::vector<std::int64_t>>& t
   return gamma_q(static_cast<double>((n_rows - 1) * (n_columns - 1)) / 2.0, statistic / 2.0);
 }
 
+double least_p() { return std::getenv("OUTRIDER_TEST_SEED") != nullptr ? 1e-6 : 0.001; }
+
 std::uint64_t test_seed(std::uint64_t fallback) {
   const char* given = std::getenv("OUTRIDER_TEST_SEED");
   const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : fallback;

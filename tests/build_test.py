@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -263,6 +264,32 @@ class Shlibs(CMakeCase):
             needed = f"outrider (>= {version}), outrider (<< {following}~)"
             self.assertEqual(self.shlibs(version), [f"lib{name} {soversion} {needed}"
                                                     for name in ("outrider", "rpcserver")])
+
+
+class Deb(CMakeCase):
+    OURS = ("project(outrider VERSION 0.1.0 LANGUAGES C)\ninclude(c_library)\ninclude(packaging)\n"
+            "outrider_deb()\n")
+
+    def package_name(self):
+        config = (self.dir / "build" / "CPackConfig.cmake").read_text()
+        return re.search(r'set\(CPACK_PACKAGE_NAME "(.*)"\)', config).group(1)
+
+    def test_a_project_that_contains_ours_keeps_its_own_package(self):
+        (self.dir / "inner").mkdir()
+        (self.dir / "inner" / "CMakeLists.txt").write_text(self.OURS)
+        self.project("project(app VERSION 2.0.0 LANGUAGES C)\nset(CPACK_PACKAGE_NAME app)\n"
+                     "include(CPack)\nadd_subdirectory(inner)\n")
+        code, output = self.configure()
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("CMake Warning", output)
+        self.assertEqual(self.package_name(), "app")
+
+    def test_control_by_itself_ours_is_made(self):
+        (self.dir / "packaging").symlink_to(CMAKE_DIR.parent / "packaging")
+        self.project(self.OURS)
+        code, output = self.configure()
+        self.assertEqual(code, 0, output)
+        self.assertEqual(self.package_name(), "outrider")
 
 
 @unittest.skipUnless(shutil.which("git"), "needs git")

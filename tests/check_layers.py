@@ -14,6 +14,8 @@ CMakeLists.txt, the same lines that make the targets. What is checked:
   - the lab only from those files of the command that LAB_FILES names: what serves does without it;
   - testing/ only from tests and from testing/ itself, and its GGUF_FILES only by tests that are
     TESTED_WITH testing_gguf;
+  - each arrow is one that some file of the row, or a test of it, needs: a layer that LINKS leads to
+    by no other way, or a THIRD_PARTY whose headers nobody includes, lets through what nobody allowed;
   - quoted includes are paths from src/ (or from the root, for testing/, tools/ and tests/);
   - files have at most 400 lines, those in Python and JavaScript too; functions of C++ at most 70.
 
@@ -48,6 +50,8 @@ THIRD_PARTY = {
     "gtest": re.compile(r"^g(test|mock)/"),
     "benchmark": re.compile(r"^benchmark/"),
 }
+# llama-common's headers bring their types.
+COMES_INDIRECTLY = ("llama", "httplib")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CALL = re.compile(r"^outrider_(layer|tool|testing)\(([^)]*)\)", re.MULTILINE)
 # What a brace may stand in without opening anything: comments, strings, characters, directives.
@@ -193,12 +197,14 @@ class Permission:
 
 
 class Checker:
-    def __init__(self, root):
+    def __init__(self, root, whole=False):
         self.root = pathlib.Path(root)
+        self.whole = whole  # else a part of a tree, which need not use all of its table
         self.rows, self.errors = read_table((self.root / "CMakeLists.txt").read_text())
         self.testing_row = next((r for r in self.rows.values() if r.kind == "testing"), None)
         self.layers = [r.name for r in self.rows.values() if r.kind == "layer"]
         self.n_files = 0
+        self.used = {}  # of each row with files: the layers and third parties that they include
 
     def is_gguf(self, stem):
         patterns = self.testing_row.lists["GGUF_FILES"] if self.testing_row else []
@@ -301,8 +307,9 @@ class Checker:
             return
         text = path.read_text(errors="replace")
         lines = text.splitlines()
-        for number, line in enumerate(lines, start=1):
-            match = INCLUDE.match(line)
+        matches = [INCLUDE.match(line) for line in lines]
+        self.note_use(relative, [match.group(2) for match in matches if match])
+        for number, match in enumerate(matches, start=1):
             why = match and (self.complaint(allowed, *match.groups())
                              or self.room_complaint(relative, match.group(2)))
             if why:
@@ -313,6 +320,32 @@ class Checker:
                 self.errors.append(f"{relative.as_posix()}:{first}: a function of {length} lines, "
                                    f"at most {MAX_FUNCTION_LINES} can be")
         self.check_length(relative, len(lines))
+
+    def note_use(self, path, targets):
+        """PATH, of the row that it belongs to, includes TARGETS."""
+        row = self.owner(path)
+        if row is None:
+            return
+        used = self.used.setdefault(row.name, set())
+        for target in targets:
+            used.add(self.included_layer(target))
+            used.update((name, "third party") for name, pattern in THIRD_PARTY.items()
+                        if pattern.search(target))
+
+    def check_use(self):
+        """Finds arrows that nobody needs. A layer's own rooms are linked for those who link it."""
+        for name, used in self.used.items():
+            links, third_party = (self.rows[name].lists[k] for k in ("LINKS", "THIRD_PARTY"))
+            for link in links:
+                others = [reach(self.rows, other) for other in links if other != link]
+                alone = reach(self.rows, link).difference(*others)
+                if alone and not alone & used and not link.startswith(name + "/"):
+                    self.errors.append(f"CMakeLists.txt:1: {name} links {link}, and no file of it "
+                                       "includes anything from " + ", ".join(sorted(alone)))
+            for other in third_party:
+                if (other, "third party") not in used and other not in COMES_INDIRECTLY:
+                    self.errors.append(f"CMakeLists.txt:1: {name} has the third party {other}, "
+                                       "and no file of it includes its headers")
 
     def check_length(self, relative, length):
         if length > MAX_LINES:
@@ -326,6 +359,8 @@ class Checker:
             self.n_files += 1
             length = len(path.read_text(errors="replace").splitlines())
             self.check_length(path.relative_to(self.root), length)
+        if self.whole:
+            self.check_use()
         return not self.errors
 
 
@@ -353,7 +388,7 @@ def main(arguments):
     if not (root / "CMakeLists.txt").is_file():
         print(f"check_layers: '{root}' has no CMakeLists.txt", file=sys.stderr)
         return 2
-    return run_check("check_layers", Checker(root))
+    return run_check("check_layers", Checker(root, whole=True))
 
 
 if __name__ == "__main__":

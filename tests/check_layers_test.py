@@ -275,6 +275,33 @@ class CheckLayers(unittest.TestCase):
         text = "void g() {\n  h([&] {\n" + "    f();\n" * 70 + "  });\n}\nint x() { return 1; }\n"
         self.assertEqual(check_layers.functions(text), [(1, 74), (75, 1)])
 
+    def unused(self):
+        checker = check_layers.Checker(self.root, whole=True)
+        checker.run()
+        return checker.errors
+
+    def test_an_arrow_that_no_file_needs_fails(self):
+        self.write("CMakeLists.txt", ROOMS)
+        self.write("src/nest/birds/b.cc", '#include <nlohmann/json.hpp>\n#include "nest/eggs/e.h"\n')
+        self.assertEqual(self.unused(), [], "rows without files wait for them")
+        self.write("src/nest/n.cc", "")
+        self.assertEqual(self.unused(), [], "a room is linked for those who link what is around it")
+        self.write("src/farm/f.cc", '#include "base/b.h"\n')
+        self.assertEqual(self.unused(), [], "what eggs lead to")
+        self.write("src/farm/f.cc", "")
+        self.assertEqual(self.unused(), ["CMakeLists.txt:1: farm links nest/eggs, and no file of it "
+                                         "includes anything from base, nest/eggs"])
+        self.write("src/farm/f_test.cc", '#include "nest/eggs/e.h"\n')
+        self.assertEqual(self.unused(), [], "its test needs it")
+
+    def test_a_third_party_whose_headers_nobody_includes_fails(self):
+        self.write("src/json/j.cc", "")
+        self.write("src/llama/l.cc", '#include "model/m.h"\n')
+        self.assertEqual(self.unused(), ["CMakeLists.txt:1: json has the third party nlohmann, and "
+                                         "no file of it includes its headers"])
+        self.write("src/json/j.h", "#include <nlohmann/json.hpp>\n")
+        self.assertEqual(self.unused(), [])
+
     def test_the_command_fails_on_a_forbidden_arrow_and_on_wrong_usage(self):
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
             self.assertEqual(check_layers.main([str(self.root)]), 0)

@@ -1,5 +1,6 @@
 // outrider chat on a terminal, as a person has it.
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -140,6 +141,21 @@ TEST_P(CliChatTerminal, SigtermEndsAtThePrompt) {
   wait_until_asked(chat);
   kill(chat.pid(), SIGTERM);
   EXPECT_EQ(chat.wait(), 143) << chat.screen();
+}
+
+TEST_P(CliChatTerminal, WhatIsNoFileIsNotWaitedForByLoad) {
+  const CliFolder folder;
+  ASSERT_EQ(mkfifo(folder.path("fifo").c_str(), 0600), 0);
+  PtyProcess chat(call());
+  wait_until_asked(chat);
+  chat.type("/load " + folder.path("fifo") + "\r");
+  chat.expect("no regular file");
+  chat.expect("> ");
+  chat.type("/load -\r");
+  chat.expect("a file of that name is ./-");
+  chat.expect("> ");
+  chat.type("/exit\r");
+  EXPECT_EQ(chat.wait(), 0) << chat.screen();
 }
 
 TEST_P(CliChatTerminal, CtrlZGivesTheTerminalBackAndFgGoesOn) {

@@ -147,6 +147,52 @@ TEST(CliChat, ASavedConversationGoesOnAsIfItHadNotStopped) {
   EXPECT_NE(bad.err.find("'none.json' does not exist"), std::string::npos) << bad.err;
 }
 
+TEST(CliChat, WithJsonAMessageThatFailsHasALineToo) {
+  const CliResult result =
+      chat("one\n\xFF\n" + std::string(4000, 'x') + "\ntwo\n", {"--json", "-c", "512"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  std::vector<Json> lines;
+  const std::string wrong = json::parse_lines(result.out, [&](const Json& object, std::size_t) {
+    lines.push_back(object);
+    return std::string();
+  });
+  EXPECT_EQ(wrong, "") << result.out;
+  ASSERT_EQ(lines.size(), 4U) << result.out;
+  EXPECT_TRUE(lines[0].contains("text"));
+  EXPECT_EQ(lines[1]["error"]["code"], "invalid_argument");
+  EXPECT_NE(lines[1]["error"]["message"].get<std::string>().find("UTF-8"), std::string::npos);
+  EXPECT_EQ(lines[2]["error"]["field"], "prompt");
+  EXPECT_TRUE(lines[3].contains("text"));
+}
+
+TEST(CliChat, AnEditorsMarkInFrontOfAFileIsNoPartOfTheFirstLine) {
+  const std::string lines = "/system be brief\none\n";
+  const std::vector<Json> marked = answers("\xEF\xBB\xBF" + lines);
+  ASSERT_EQ(marked.size(), 1U);
+  EXPECT_EQ(marked[0]["tokens"], answers(lines)[0]["tokens"]);
+}
+
+TEST(CliChat, OnlyConversationsAndEmptyFilesAreReplaced) {
+  const CliFolder folder;
+  const std::string notes = folder.write("notes.md", "# notes\n");
+  const std::string empty = folder.write("empty", "");
+  const std::string& model = cli_models().target;
+  const std::string weights = read_file(model);
+  CliCall call = chat_call({}, "one\n/save " + model + "\n/save " + notes + "\n/save " + empty +
+                                   "\n/clear\n/save ~/empty\n/load ~/empty\n");
+  call.environment["HOME"] = folder.path(".");
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("which this command reads"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("/save would replace a file of another kind"), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("saved 2 messages"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("loaded 0 messages"), std::string::npos) << result.err;
+  EXPECT_EQ(read_file(notes), "# notes\n");
+  EXPECT_TRUE(read_file(model) == weights);
+  EXPECT_TRUE(saved(empty).empty()) << "an older conversation is replaced";
+}
+
 TEST(CliChat, StatsAreOfTheLastAnswerAndOfTheChat) {
   const CliResult result = chat("/stats\none\ntwo\n/stats\n");
   for (const char* words :
@@ -222,6 +268,20 @@ TEST(CliChat, ThoughtsAreKeptApartFromTheAnswer) {
   const CliResult thinks = run_cli(cut);
   EXPECT_EQ(thinks.out, "");
   EXPECT_NE(thinks.err.find("ended while the model was thinking"), std::string::npos) << thinks.err;
+}
+
+TEST(CliChat, WhereAThoughtHasOnlyBegunNothingJoinsTheConversation) {
+  const CliFolder folder;
+  const std::string file = folder.path("c.json");
+  CliCall call = thinking_call(folder, {});
+  call.input = "hello\n/set max_tokens 1\n/retry\nagain\n/save " + file + "\n";
+  const CliResult result = run_cli(call);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* words : {"(it ended before anything was said; the earlier answer stays)",
+                            "(it ended before anything was said; the question is taken back)"}) {
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << "\n" << result.err;
+  }
+  EXPECT_EQ(saved(file), (std::vector<std::string>{"user:hello", "assistant:Yes."}));
 }
 
 }  // namespace

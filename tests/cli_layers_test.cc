@@ -1,5 +1,5 @@
 // Where options come from: the command line, the environment, config files.
-#include <algorithm>
+#include <cctype>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,16 +16,6 @@ CliCall run_call(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"run", "-m", cli_models().target, "-c", "512"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return cli_models().folder.call(arguments);
-}
-
-// Nothing on stdout, one error line and at most one hint on stderr.
-void expect_message(const CliResult& result, int exit_code, const std::string& message,
-                    const std::string& hint = "") {
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err.rfind("outrider: error: " + message, 0), 0U) << result.err;
-  EXPECT_NE(result.err.find(hint), std::string::npos) << result.err;
-  EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }
 
 // Tokens said with -n from here, environment and file.
@@ -106,6 +96,75 @@ TEST(CliLayers, OfOptionsThatReplaceEachOtherTheCommandsTableWinsOverTheTop) {
   const CliResult drafted = run_cli(run_call({"-p", "hi", "-n", "8", "--json", "--config", other}));
   ASSERT_EQ(drafted.exit_code, 0) << drafted.err;
   EXPECT_TRUE(drafted.object()["speculation"]["drafters"].contains("draft-model"));
+}
+
+TEST(CliLayers, WhatIsTypedReplacesWhatExcludesItFurtherAway) {
+  const CliFolder folder;
+  const std::string grammar = folder.write("g.gbnf", "root ::= [a-c]{3}");
+  const std::string schema = folder.write("s.json", R"({"const":1})");
+  struct Case {
+    std::vector<std::string> typed;
+    std::string key;  // of the other option, in the file and in the environment
+    std::string value;
+  };
+  for (const Case& c : std::vector<Case>{{{"--mirostat", "2"}, "top-k", "2"},
+                                         {{"--mirostat", "2"}, "temp", "0"},
+                                         {{"--top-k", "3"}, "mirostat", "2"},
+                                         {{"--temp", "0"}, "mirostat", "1"},
+                                         {{"--json-schema", schema}, "grammar", grammar},
+                                         {{"--grammar", grammar}, "json-schema", schema},
+                                         {{"--grammar", grammar}, "ignore-eos", "true"},
+                                         {{"--ignore-eos"}, "grammar", grammar}}) {
+    SCOPED_TRACE(c.typed.front() + " beside " + c.key);
+    std::vector<std::string> arguments = {"-p", "hi", "-n", "8", "--seed", "3"};
+    arguments.insert(arguments.end(), c.typed.begin(), c.typed.end());
+    const CliResult alone = run_cli(run_call(arguments));
+    ASSERT_EQ(alone.exit_code, 0) << alone.err;
+    CliCall call = run_call(arguments);
+    std::string variable = "OUTRIDER_" + c.key;
+    for (char& letter : variable) letter = letter == '-' ? '_' : static_cast<char>(toupper(letter));
+    call.environment[variable] = c.value;
+    const CliResult with_variable = run_cli(call);
+    EXPECT_EQ(with_variable.exit_code, 0) << with_variable.err;
+    EXPECT_EQ(with_variable.out, alone.out);
+    const bool bare = c.value.find('/') == std::string::npos;
+    const std::string file =
+        folder.write("c.toml", c.key + " = " + (bare ? c.value : "\"" + c.value + "\"") + "\n");
+    arguments.insert(arguments.end(), {"--config", file});
+    const CliResult with_file = run_cli(run_call(arguments));
+    EXPECT_EQ(with_file.exit_code, 0) << with_file.err;
+    EXPECT_EQ(with_file.out, alone.out);
+  }
+}
+
+TEST(CliLayers, OfOneLayerTwoThatExcludeEachOtherStayAnError) {
+  const CliFolder folder;
+  const std::string both = folder.write("c.toml", "top-k = 2\nmirostat = 2\n");
+  expect_message(run_cli(run_call({"-p", "hi", "--config", both})), 2,
+                 "--top-k cannot be used with mirostat 2");
+  CliCall call = run_call({"-p", "hi"});
+  call.environment = {{"OUTRIDER_TOP_K", "2"}, {"OUTRIDER_MIROSTAT", "2"}};
+  expect_message(run_cli(call), 2, "--top-k cannot be used with mirostat 2");
+}
+
+TEST(CliLayers, ATypedNoHistoryReplacesAHistoryFurtherAwayAndTheOtherWayRound) {
+  const CliFolder folder;
+  const std::string history = folder.path("history");
+  const std::string in_table = folder.write("t.toml", "[chat]\nhistory = \"" + history + "\"\n");
+  const auto code = [](const std::vector<std::string>& more, const std::string& variable) {
+    std::vector<std::string> arguments = {"chat", "-m", cli_models().target, "-c", "512"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    CliCall call = cli_models().folder.call(arguments);
+    if (!variable.empty()) call.environment[variable] = "1";
+    const CliResult result = run_cli(call);
+    return result.exit_code == 0 ? "" : result.err;
+  };
+  EXPECT_EQ(code({"--no-history", "--config", in_table}, ""), "");
+  EXPECT_EQ(code({"--no-history"}, "OUTRIDER_HISTORY"), "");
+  EXPECT_EQ(code({"--history", history}, "OUTRIDER_NO_HISTORY"), "");
+  EXPECT_EQ(code({"--config", in_table}, "OUTRIDER_NO_HISTORY"), "");
+  EXPECT_NE(code({"--history", history, "--no-history"}, "").find("give one of them"),
+            std::string::npos);
 }
 
 TEST(CliLayers, AFlagWithAWordMayStandInAFile) {

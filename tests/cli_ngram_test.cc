@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "testing/gguf_damage.h"
 #include "tests/build_paths.h"
 #include "tests/cli_ngram.h"
 #include "tests/cli_process.h"
@@ -50,6 +52,23 @@ TEST(CliNgram, CreatedMergedExportedAndImportedFilesHoldTheSame) {
   }
   EXPECT_EQ(files[0]["by_order"][1], files[0]["ngrams"]) << "a static cache has order 2 only";
   EXPECT_GT(files[0]["counts"], files[0]["followers"]);
+}
+
+TEST(CliNgram, OfTheFileWithTheVocabularyNoWeightIsRead) {
+  const CliFolder folder;
+  const std::string text = folder.write("t.txt", story(3));
+  const std::string bare = folder.path("bare.gguf");
+  const Status written = copy_without_tensor(cli_models().target, bare, "blk.0.attn_norm.weight");
+  ASSERT_TRUE(written.ok()) << written.message();
+  const CliResult whole = run_cli(folder.call({"run", "-m", bare, "-p", "x", "-n", "1"}));
+  EXPECT_EQ(whole.exit_code, 1) << "the control";
+  for (const auto& [vocab, out] : std::vector<std::pair<std::string, std::string>>{
+           {cli_models().target, "good"}, {bare, "other"}}) {
+    const CliResult made =
+        ngram(folder, {"create", "--vocab", vocab, text, "-o", folder.path(out)});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  }
+  EXPECT_EQ(read_file(folder.path("other")), read_file(folder.path("good")));
 }
 
 TEST(CliNgram, MistakesAreNamedAndWriteNothing) {

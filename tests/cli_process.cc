@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -236,6 +237,20 @@ std::string read_file(const std::string& path) {
 CliCall whole_probe(CliCall call) {
   call.environment["OUTRIDER_PROBE_BUDGET_MS"] = "120000";
   return call;
+}
+
+void expect_message(const CliResult& result, int exit_code, const std::string& message,
+                    const std::string& hint) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_EQ(result.out, "");
+  const std::string wanted = "outrider: error: " + message;
+  EXPECT_EQ(result.err.substr(0, wanted.size()), wanted) << result.err;
+  const std::size_t end = result.err.find('\n');
+  ASSERT_NE(end, std::string::npos) << result.err;
+  const std::string rest = result.err.substr(end + 1);
+  EXPECT_EQ(rest.find("outrider: error: "), std::string::npos) << result.err;
+  EXPECT_NE(rest.find(hint), std::string::npos) << result.err;
+  EXPECT_LE(std::count(rest.begin(), rest.end(), '\n'), 1) << result.err;
 }
 
 const CliModels& cli_models() {

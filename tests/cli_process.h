@@ -46,6 +46,11 @@ struct CliResult {
 // hang is a failure.
 CliResult run_cli(const CliCall& call);
 
+// Nothing on stdout, one error line that begins with `message`, and at most one hint, which holds
+// `hint`, on stderr.
+void expect_message(const CliResult& result, int exit_code, const std::string& message,
+                    const std::string& hint = "");
+
 // A folder that is removed with everything in it. Verdicts of the probe are cached in it too.
 class CliFolder {
  public:

@@ -26,21 +26,6 @@ CliCall run_call(const std::vector<std::string>& more) {
   return cli_models().folder.call(arguments);
 }
 
-// Nothing on stdout, one error line and at most one hint on stderr.
-void expect_message(const CliResult& result, int exit_code, const std::string& message,
-                    const std::string& hint = "") {
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  EXPECT_EQ(result.out, "");
-  const std::string wanted = "outrider: error: " + message;
-  EXPECT_EQ(result.err.substr(0, wanted.size()), wanted) << result.err;
-  const std::size_t end = result.err.find('\n');
-  ASSERT_NE(end, std::string::npos) << result.err;
-  const std::string rest = result.err.substr(end + 1);
-  EXPECT_EQ(rest.find("outrider: error: "), std::string::npos) << result.err;
-  EXPECT_NE(rest.find(hint), std::string::npos) << result.err;
-  EXPECT_LE(std::count(rest.begin(), rest.end(), '\n'), 1) << result.err;
-}
-
 TEST(CliUsage, HelpAndVersionGoToStdoutAndAreNoFailure) {
   const CliResult help = outrider({"--help"});
   EXPECT_EQ(help.exit_code, 0);

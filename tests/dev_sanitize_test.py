@@ -3,9 +3,12 @@
 (tests/dev/dev_case.py)."""
 
 import pathlib
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "dev"))
@@ -14,6 +17,8 @@ from dev_case import NINJA, PYTHON, ROOT, DevCase  # noqa: E402 (the line above 
 
 class Soak(DevCase):
     PROGRAM = """#!/bin/sh
+case "$*" in *--gtest_list_tests*) printf "$(cat "$FAKE_ROOT/tests")"; exit 0 ;; esac
+[ ! -e "$FAKE_ROOT/sleeps" ] || { echo begun; sleep 30; }
 echo "  a request beside slow connections, ms  $OUTRIDER_SOAK.25, wanted: below 2000"
 exit $(cat "$FAKE_ROOT/status")
 """
@@ -24,7 +29,9 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 . scripts/dev/build.sh
 . scripts/dev/test.sh
+. scripts/dev/soak.sh
 cmd_build() { :; }
+build_sanitized_replay() { :; }
 soak_arm() { :; }
 run_tests() { PASSED=$((PASSED + 7)); }
 FUZZ_TARGETS=()
@@ -45,9 +52,13 @@ cmd_soak 0
         return subprocess.run(["git", *who, *arguments], cwd=self.checkout, env=self.env, text=True,
                               check=True, capture_output=True).stdout.strip()
 
+    def say_status(self, status):
+        (self.dir / "status").write_text(str(status))
+        (self.dir / "tests").write_text("ServerReliability.\\n  SlowClients\\n")
+
     def soak(self, status):
         """Exit status, and the lines of the file of figures."""
-        (self.dir / "status").write_text(str(status))
+        self.say_status(status)
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.FAKES], cwd=self.checkout,
                               env=self.env, text=True, check=False, capture_output=True)
         figures = self.checkout / "build" / "soak" / "figures.txt"
@@ -76,6 +87,80 @@ cmd_soak 0
         self.assertIn("no commit is known", lines[0])
         self.assertRegex(lines[7], r"^  failed with status 3, \d+ s$")
         self.assertEqual(len(lines), 8, "and nothing of an earlier soak")
+
+    def test_a_part_without_tests_ends_it_instead_of_passing(self):
+        self.say_status(0)
+        (self.dir / "tests").write_text("")
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.FAKES], cwd=self.checkout,
+                              env=self.env, text=True, check=False, capture_output=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("soak: http_test has no test 'ServerReliability*'", done.stderr)
+
+    def test_ctrl_c_ends_all_of_it_and_is_no_failure(self):
+        self.say_status(0)
+        (self.dir / "sleeps").touch()
+        figures = self.checkout / "build" / "soak" / "figures.txt"
+        begin = time.monotonic()
+        with subprocess.Popen(["bash", "-euo", "pipefail", "-c", self.FAKES], cwd=self.checkout,
+                              env=self.env, text=True, stderr=subprocess.PIPE,
+                              start_new_session=True) as soak:
+            while "begun" not in (figures.read_text() if figures.is_file() else ""):
+                self.assertLess(time.monotonic() - begin, 20, "it does not begin")
+                time.sleep(0.05)
+            os.killpg(soak.pid, signal.SIGINT)
+            soak.communicate(timeout=20)
+        self.assertEqual(soak.returncode, 130)
+        self.assertIn("  interrupted, ", figures.read_text())
+        self.assertNotIn("failed", figures.read_text().split("ServerReliability*")[1])
+
+
+class Fuzz(DevCase):
+    """What becomes of a fuzzer's status."""
+
+    SCRIPT = """
+ROOT=$PWD FAILED=0
+. scripts/dev/build.sh
+. scripts/dev/fuzz.sh
+fuzz_one gbnf 1
+fuzz_one toml 1
+exit "$FAILED"
+"""
+
+    def fuzz(self, status):
+        program = self.checkout / "build" / "fuzz" / "fuzz" / "fuzz_gbnf"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        for name, code in (("fuzz_gbnf", status), ("fuzz_toml", 0)):
+            (program.parent / name).write_text(f"#!/bin/sh\nexit {code}\n")
+            (program.parent / name).chmod(0o755)
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", self.SCRIPT], cwd=self.checkout,
+                              env=self.env, text=True, check=False, capture_output=True)
+
+    def test_ctrl_c_is_no_finding_and_the_next_target_is_not_begun(self):
+        done = self.fuzz(72)  # libFuzzer's at SIGINT
+        self.assertEqual(done.returncode, 130, done.stderr)
+        self.assertIn(", interrupted\n", done.stdout)
+        self.assertNotIn("FOUND SOMETHING", done.stdout)
+        self.assertNotIn("toml", done.stdout)
+
+    def test_any_other_status_is_a_finding_and_the_others_go_on(self):
+        done = self.fuzz(77)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("FOUND SOMETHING: build/fuzz/found/gbnf.log\n", done.stdout)
+        self.assertIn("toml", done.stdout)
+
+    def test_every_layer_that_a_target_needs_is_among_the_first_that_are_sanitized(self):
+        pattern = "".join(re.findall(r"^EXPOSED\+?='(.*)'$",
+                                     (ROOT / "scripts/dev/test.sh").read_text(), re.MULTILINE))
+        layers = set()
+        for listed in re.findall(r"^outrider_fuzz_target\([^)]*\bLAYERS ([^)]*)\)",
+                                 (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE):
+            layers |= set(re.split(r"\b(?:SOURCES|THIRD_PARTY)\b", listed)[0].split())
+        self.assertGreater(len(layers), 5)
+        # No bytes of strangers are read by these themselves, or they are the user's own cache's; the
+        # last two are test support and all of llama.
+        own = {"base", "kernels", "plan", "llama/exactness", "testing_gguf", "llama"}
+        for layer in sorted(layers - own):
+            self.assertRegex(layer, rf"^({pattern})$")
 
 
 class Minutes(DevCase):
@@ -120,7 +205,8 @@ test_sanitized 0 1000  # seconds: the release build, its tests
                               capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count("tests: "), 1)
-        self.assertIn("tests: asan -R ^(api|capi|catalog|http|", done.stdout)
+        self.assertIn("tests: asan -R ^(api|capi|catalog|draft/", done.stdout)
+        self.assertIn("|fuzz)/", done.stdout)
         self.assertIn("the others would not have fitted (OUTRIDER_TEST_MINUTES)", done.stdout)
 
     def test_where_the_release_build_took_longer_than_what_is_left_nothing_is_and_that_is_said(self):

@@ -93,6 +93,63 @@ case "$*" in *clang-format-14*) exit 100 ;; esac
             self.assertEqual("run it on Debian 12" in output, code == 1, output)
 
 
+class Names(DevCase):
+    # Knows no chromium, as Ubuntu: then it installs nothing of what it is asked for.
+    APT_OF_UBUNTU = """#!/bin/sh
+echo "$@" >>"$FAKE_ROOT/apt"
+env >"$FAKE_ROOT/environment"
+case "$*" in *chromium*) exit 100 ;; esac
+touch "$FAKE_ROOT/installed"
+"""
+    # On a machine where chromium and zsh alone are missing.
+    FAKES = """
+say() { printf '%s\\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+. scripts/dev/setup.sh
+have_chromium() { false; }
+eval "real_$(declare -f wanting)"
+wanting() {
+  real_wanting "$1" | grep -x chromium || true
+  [[ $1 != shells || -e $FAKE_ROOT/installed ]] || echo zsh
+}
+need_build() { :; }
+need_style() { :; }
+"""
+
+    def run_setup(self, script, **environment):
+        self.fake("apt-get", self.APT_OF_UBUNTU)
+        for name in ("apt", "installed"):
+            (self.dir / name).unlink(missing_ok=True)
+        done = subprocess.run(["bash", "-euc", self.FAKES + script], cwd=self.checkout, text=True,
+                              env={**self.env, **environment}, stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False)
+        return done.returncode, (self.dir / "apt").read_text().splitlines(), done.stderr
+
+    def test_where_there_is_no_chromium_all_else_is_installed_and_only_ci_fails(self):
+        self.fake("id", "#!/bin/sh\necho 0\n")
+        for arguments in ("--test", "--all"):
+            for environment, expected in (({}, 0), ({"CI": "true"}, 1)):
+                code, asked, said = self.run_setup(f"cmd_setup {arguments}", **environment)
+                self.assertEqual(code, expected, said)
+                self.assertTrue((self.dir / "installed").exists(), asked)
+                self.assertTrue(any("zsh" in line for line in asked), asked)
+                self.assertFalse([line for line in asked if "chromium" in line and "zsh" in line])
+                self.assertIn("going on without the tests of the page in Chromium", said)
+                self.assertEqual("the page must be tested by CI" in said, expected == 1, said)
+
+    def test_sudo_does_not_keep_the_proxy_from_apt(self):
+        self.fake("id", "#!/bin/sh\necho 1000\n")
+        self.fake("sudo", '#!/bin/sh\n[ "$1" != -n ] || exit 0\n'
+                          'exec env -i PATH="$PATH" FAKE_ROOT="$FAKE_ROOT" "$@"\n')
+        for name in ("http_proxy", "no_proxy"):
+            self.env.pop(name, None)
+        code, _, said = self.run_setup("install_packages zsh", https_proxy="http://proxy.test:3128")
+        self.assertEqual(code, 0, said)
+        environment = (self.dir / "environment").read_text().splitlines()
+        self.assertIn("https_proxy=http://proxy.test:3128", environment)
+        self.assertFalse([line for line in environment if line.startswith("no_proxy")])
+
+
 class Package(DevCase):
     PARTS = ("package_wheel", "test_wheel", "package_npm", "test_npm", "package_deb", "test_processors",
              "test_deb")

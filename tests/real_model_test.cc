@@ -57,7 +57,7 @@ RunOptions run_options(const Vocabulary& vocabulary, const char* prompt, float t
 TEST_F(RealModelPair, GivesThePlainTextAtEveryTemperatureAndWidthWithExactOn) {
   ModelOptions target_options = options(target_path_);
   target_options.exact = ExactMode::kOn;
-  Result<llama::OpenedTarget> target = llama::open_target(target_options, {}, 8);
+  Result<llama::OpenedTarget> target = llama::open_target(target_options, {}, {.widest = 8});
   ASSERT_TRUE(target.ok()) << target.status().message();
   EXPECT_EQ(target->exactness.verdict(), "exact") << target->exactness.reason;
   std::printf("probe: %s\n", target->exactness.coverage.c_str());
@@ -94,9 +94,9 @@ TEST_F(RealModelPair, GivesThePlainTextAtEveryTemperatureAndWidthWithExactOn) {
 }
 
 TEST_F(RealModelPair, TheTargetAsItsOwnDraftIsAcceptedWhole) {
-  Result<llama::OpenedTarget> target = llama::open_target(options(target_path_), {}, 4);
+  Result<llama::OpenedTarget> target = llama::open_target(options(target_path_), {}, {.widest = 4});
   ASSERT_TRUE(target.ok()) << target.status().message();
-  Result<llama::OpenedTarget> draft = llama::open_target(options(target_path_), {}, 4);
+  Result<llama::OpenedTarget> draft = llama::open_target(options(target_path_), {}, {.widest = 4});
   ASSERT_TRUE(draft.ok()) << draft.status().message();
   const Vocabulary& vocabulary = target->file->text_vocabulary();
   DraftModelDrafter itself(*draft->model, vocabulary.size(),

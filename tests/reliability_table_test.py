@@ -123,6 +123,22 @@ class Fuzzing(unittest.TestCase):
             self.assertRegex(run, rf"\b{target}\b")
             self.assertTrue(any((ROOT / "fuzz/corpus" / target).iterdir()), target)
 
+    def test_all_that_strangers_send_is_listed_with_its_targets(self):
+        declared = set(re.findall(r"^void (\w+)\(Bytes input\);",
+                                  (ROOT / "fuzz/targets.h").read_text(), re.MULTILINE))
+        listed = set()
+        table = PAGE.split("| bytes | read by | targets |")[1].split("\n\n")[0]
+        for row in table.strip().splitlines()[1:]:
+            _, _, code, targets, _ = row.split("|")
+            for folder in re.findall(r"`([\w/]+)`", code):
+                self.assertTrue((ROOT / folder).is_dir(), folder)
+            if not targets.strip().startswith("none"):
+                self.assertTrue(QUOTED.findall(targets), row)
+                listed |= set(QUOTED.findall(targets))
+        self.assertEqual(listed, declared)
+        figures = PAGE.split("| target | executions |")[1].split("\n\n")[0]
+        self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", figures, re.MULTILINE)), declared)
+
     ENDPOINT = re.compile(r'\.method = "(\w+)",\s*\.path = "([^"]+)",\s*\.summary = "(?!the same|501)')
 
     def test_each_endpoint_that_takes_a_body_is_asked_with_json(self):

@@ -96,6 +96,26 @@ class Reports(SanitizedCase):
         self.assertEqual(len(sanitized.findings(reports)), 1)
 
 
+class Defaults(SanitizedCase):
+    """cmake/sanitizers/defaults.c, which every program of a sanitized build has."""
+
+    def test_a_checkout_may_have_any_name(self):
+        lists = self.folder / "my src, a:b"
+        lists.mkdir()
+        sanitizers = pathlib.Path(__file__).resolve().parent.parent / "cmake/sanitizers"
+        for name in ("lsan.supp", "ubsan.supp", "tsan.supp"):
+            (lists / name).write_text((sanitizers / name).read_text())
+        source, program = self.folder / "main.c", self.folder / "program"
+        source.write_text("int main(void) { return 0; }\n")
+        made = subprocess.run(["cc", "-fsanitize=address,undefined", f'-DOUTRIDER_SUPPRESSIONS="{lists}"',
+                               sanitizers / "defaults.c", source, "-o", program], check=False,
+                              capture_output=True)
+        if made.returncode != 0:
+            self.skipTest("cc has no address sanitizer")
+        done = subprocess.run([program], check=False, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class Servers(SanitizedCase):
     def serve(self, status):
         binary = self.folder / "outrider"

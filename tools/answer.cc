@@ -61,6 +61,12 @@ std::string result_line(const CompletionResult& result) {
   return json::encode(api::result_json(result)) + "\n";
 }
 
+std::string error_line(const Status& status) {
+  json::Json error = api::error_or_null(status);
+  if (!status.field().empty()) error["field"] = status.field();
+  return json::encode(json::Json{{"error", std::move(error)}}) + "\n";
+}
+
 std::string answer_stats(const CompletionResult& result, const LocalRuntime& local,
                          std::int32_t width) {
   return stats_table(result.completion, result.exactness, result.kernels,

@@ -45,6 +45,9 @@ Result<std::shared_ptr<const CompletionResult>> print_answer(
 
 // The result object of --json, a line.
 std::string result_line(const CompletionResult& result);
+// The line in its place where there is none: {"error":{"code","message","field"}}, "field" where
+// the error has one.
+std::string error_line(const Status& status);
 
 // The table of --stats. `width`: the widest step asked for.
 std::string answer_stats(const CompletionResult& result, const LocalRuntime& local,

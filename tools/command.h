@@ -74,7 +74,7 @@ class Command {
   Terminal& watch(const std::vector<int>& others = {}) {
     return terminal_.emplace(output_, others);
   }
-  // The vocabulary of a GGUF file, whose weights are mapped, not read. Errors name it; kCancelled
+  // The vocabulary of a GGUF file, of whose weights nothing is read. Errors name it; kCancelled
   // by a signal. No progress is shown afterwards. REQUIRES: watch() was called
   Result<std::shared_ptr<const Vocabulary>> read_vocabulary(const std::string& path);
   // A result on stdout, below no progress bar. Returns kDone. Errors: those of writing.

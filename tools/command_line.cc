@@ -199,8 +199,7 @@ int Command::run_and_tell(std::string command_line) {
 
 Result<std::shared_ptr<const Vocabulary>> Command::read_vocabulary(const std::string& path) {
   Result<std::shared_ptr<llama::ModelFile>> file =
-      llama::ModelFile::load(path, /*n_gpu_layers=*/0, /*extra_bufts=*/false,
-                             terminal_->load_hooks("reading the vocabulary"));
+      llama::ModelFile::load_vocabulary(path, terminal_->load_hooks("reading the vocabulary"));
   terminal_->progress.clear();
   if (!file.ok()) return file.status();
   const Vocabulary& vocabulary = (*file)->text_vocabulary();

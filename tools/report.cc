@@ -35,6 +35,11 @@ void print_hint(std::string_view hint) { put_line("hint: ", hint); }
 void print_warning(std::string_view message) { put_line("warning: ", message); }
 void print_note(std::string_view message) { put_line("", message); }
 
+void print_text(std::string_view text) {
+  const bool shown = isatty(STDERR_FILENO) == 1;
+  std::fputs((shown ? terminal_text(text) : std::string(text)).c_str(), stderr);
+}
+
 void print_not_kept(const Status& why) {
   print_warning("what was learned cannot be kept: " + option_message(why));
 }

@@ -28,6 +28,9 @@ void print_warning(std::string_view message);
 void print_hint(std::string_view hint);
 void print_note(std::string_view message);  // "outrider: <message>"
 
+// `text` on stderr as it is; on a terminal as terminal_text() has it (base/one_line.h).
+void print_text(std::string_view text);
+
 // As RuntimeOptions::not_kept. Any thread.
 void print_not_kept(const Status& why);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "draft/ngram/ngram_file.h"
 #include "input/prompt_file.h"
 #include "serve/prompt.h"

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/one_line.h"
 #include "base/utf8.h"
 #include "tools/options/options.h"
+#include "tools/report.h"
 
 namespace outrider::tools {
 namespace {
@@ -52,6 +54,8 @@ LogSink log_sink(const OutputArguments& a, ProgressBar& bar) {
 }  // namespace
 
 std::string progress_line(std::string_view title, double fraction, std::size_t columns) {
+  const std::string name = one_line(title);
+  title = name;
   const int percent = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 100.0));
   const std::size_t filled = static_cast<std::size_t>(percent * kCells / 100);
   const std::string percents = " " + std::to_string(percent) + " %";
@@ -108,7 +112,7 @@ void ProgressBar::clear() {
 void ProgressBar::print(std::string_view line) {
   const std::lock_guard<std::mutex> lock(mutex_);
   clear_locked();
-  std::fputs((std::string(line) + "\n").c_str(), stderr);
+  print_text(std::string(line) + "\n");
 }
 
 Terminal::Terminal(const OutputArguments& output, const std::vector<int>& signals_too)

@@ -26,5 +26,9 @@ TEST(ProgressLine, IsCutBetweenCharacters) {
   EXPECT_EQ(progress_line(title, 0.0, 10), "\xC3\xA4\xC3\xA4 0 %");
 }
 
+TEST(ProgressLine, ATitleHoldsNoEscapeSequences) {
+  EXPECT_TRUE(progress_line("a\033]0;x\ab\xC2\x9B", 0.0, 0).starts_with("a ]0;x b  ["));
+}
+
 }  // namespace
 }  // namespace outrider::tools

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/one_line.h"
 #include "base/utf8.h"
 #include "draft/drafter_table.h"
 #include "tools/paste.h"
@@ -72,12 +73,13 @@ void TextOutput::write(const std::vector<SaidToken>& tokens) {
   buffer_.clear();
   for (const SaidToken& token : tokens) {
     if (token.text.empty()) continue;
+    const std::string shown = terminal_ ? terminal_text(token.text, last_) : token.text;
+    if (!shown.empty()) last_ = shown.back();
     // No terminal shows a character with an escape sequence in its middle: what is left of one
     // keeps the colour that it began with.
-    const std::size_t n_rest = end_character(token.text);
-    buffer_.append(token.text, 0, n_rest);
-    const std::string_view text = std::string_view(token.text).substr(n_rest);
-    last_ = token.text.back();
+    const std::size_t n_rest = end_character(shown);
+    buffer_.append(shown, 0, n_rest);
+    const std::string_view text = std::string_view(shown).substr(n_rest);
     if (text.empty()) continue;
     set_color(token.by);
     buffer_ += text;
@@ -112,7 +114,7 @@ void TextOutput::finish() {
   buffer_.clear();
   begun_.clear();
   set_color(kTarget);
-  if (last_ != '\n' && (whole_lines_ || isatty(descriptor_) == 1)) buffer_ += '\n';
+  if (last_ != '\n' && (whole_lines_ || terminal_)) buffer_ += '\n';
   last_ = '\n';
   write(buffer_);
 }

@@ -29,11 +29,13 @@ class TextOutput {
   // terminal only.
   TextOutput(int descriptor, bool color, bool whole_lines = false)
       : descriptor_(descriptor),
+        terminal_(isatty(descriptor) == 1),
         color_(color),
-        dim_(color || (isatty(descriptor) == 1 && use_color("auto"))),
+        dim_(color || (terminal_ && use_color("auto"))),
         whole_lines_(whole_lines) {}
 
-  // Nothing more is written after the first failure.
+  // Nothing more is written after the first failure. What tokens say comes to a terminal as
+  // terminal_text() has it (base/one_line.h), everywhere else byte for byte, as `bytes` always do.
   void write(const std::vector<SaidToken>& tokens);
   void write(std::string_view bytes);
   // What the model thinks before it answers, dimmed; where no colours are wanted, as it is.
@@ -56,6 +58,7 @@ class TextOutput {
   std::size_t end_character(std::string_view text);
 
   int descriptor_;
+  bool terminal_;
   bool color_;
   bool dim_;
   bool whole_lines_;

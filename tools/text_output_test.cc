@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <pty.h>
 #include <unistd.h>
 
 #include <array>
@@ -85,6 +86,40 @@ TEST_F(TextOutputOnAPipe, ACharacterOverTwoTokensKeepsTheColourThatItBeganWith) 
   const std::string usual = "\033[0m";
   EXPECT_EQ(read_all(), "a" + euro + green + "b" + euro + usual + "c\xE2" + green + "d\x82" +
                             usual + "\x82" + green + "\xE2" + usual);
+}
+
+TEST_F(TextOutputOnAPipe, KeepsEveryByte) {
+  TextOutput out(ends_[1], /*color=*/false);
+  const std::string text =
+      "a\033]0;x\ab\r\n\xC2\x9B"
+      "1A\xFF";
+  out.write(std::vector<SaidToken>{{.text = text, .by = "target"}});
+  close_end(1);
+  EXPECT_EQ(read_all(), text);
+}
+
+TEST(TextOutput, OnATerminalTokensHoldNoEscapeSequencesButItsOwnColours) {
+  int screen = -1;
+  int terminal = -1;
+  ASSERT_EQ(openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
+  TextOutput out(terminal, /*color=*/true);
+  out.write(std::vector<SaidToken>{{.text = "a\033]0;x\ab", .by = "draft-model"},
+                                   {.text = "\xC2\r", .by = "target"},
+                                   {.text = "\x9B"
+                                            "1A",
+                                    .by = "draft-model"}});
+  out.write_thought("\033[2Jc");
+  out.finish();
+  close(terminal);
+  std::string all;
+  std::array<char, 4096> part{};
+  for (ssize_t n = 0; (n = read(screen, part.data(), part.size())) > 0;) {  // until EIO
+    all.append(part.data(), static_cast<std::size_t>(n));
+  }
+  close(screen);
+  const std::string shown = "\xEF\xBF\xBD";
+  EXPECT_EQ(all, "\033[32ma" + shown + "]0;x" + shown + "b\033[0m\xC2\033[32m" + shown +
+                     "1A\033[0;2m" + shown + "[2Jc\033[0m\r\n");
 }
 
 TEST(TextOutput, WhatCannotBeWrittenToIsAnError) {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import ssl
 import sys
+
+from ._library import packaged
 
 # Where distributions keep the certificates of authorities; the OpenSSL in the package was built for
 # Debian's place.
@@ -15,8 +16,8 @@ CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bun
 
 def main() -> None:
     """Becomes the command."""
-    program = pathlib.Path(__file__).resolve().parent / "bin" / "outrider"
-    if not program.exists():
+    program = packaged("bin/outrider")
+    if program is None:
         sys.exit("outrider: this package was built without the command")
     if "SSL_CERT_FILE" not in os.environ and "SSL_CERT_DIR" not in os.environ:
         for file in (ssl.get_default_verify_paths().cafile, *CERTIFICATES):

@@ -25,7 +25,6 @@ COUNTED_AT_ONCE = (sys.implementation.name == "cpython"
                    and not sysconfig.get_config_var("Py_GIL_DISABLED"))
 MOST_LOOKS = 1000  # of close() elsewhere: at least a second, five times WAIT_MS
 
-HERE = pathlib.Path(__file__).resolve().parent
 NAME = "liboutrider.dylib" if sys.platform == "darwin" else "liboutrider.so"
 
 
@@ -39,12 +38,20 @@ class Error(RuntimeError):
         self.code = code
 
 
+def packaged(name: str) -> Optional[pathlib.Path]:
+    """The file of that name that came with this package; None without one. An editable install has
+    the Python files in the checkout and what was built elsewhere; the package's path names both."""
+    for folder in sys.modules[__package__].__path__:
+        file = pathlib.Path(folder).resolve() / name
+        if file.exists():
+            return file
+    return None
+
+
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
     """OUTRIDER_LIBRARY, the library that came with this package, or the system's."""
-    packaged = HERE / NAME
-    path = os.environ.get("OUTRIDER_LIBRARY") or (str(packaged) if packaged.exists() else
-                                                  "liboutrider.so.0.1")
+    path = os.environ.get("OUTRIDER_LIBRARY") or str(packaged(NAME) or "liboutrider.so.0.1")
     try:
         lib = ctypes.CDLL(path)
     except OSError as failure:

@@ -2,8 +2,8 @@
 # A part of ./dev: fuzzing (fuzz/targets.h).
 
 # Those without llama.cpp first: they are built in a few minutes.
-FUZZ_TARGETS=(json_rpc c_abi http store_file llama_ngrams packing gbnf toml
-  json_schema chat_reader gguf command_line)
+FUZZ_TARGETS=(json_rpc c_abi http http_access store_file llama_ngrams wire packing toml
+  json_schema gbnf chat_reader chat_template gguf kept_file command_line)
 
 # The newest clang++ that is installed, with its libFuzzer.
 fuzzing_clang() {
@@ -19,9 +19,9 @@ fuzzing_clang() {
 }
 
 # fuzz_one TARGET SECONDS: what is new goes to build/fuzz/corpus, what is found to
-# build/fuzz/found. Prints one line of figures.
+# build/fuzz/found. Prints one line of figures. Where it was interrupted all is over.
 fuzz_one() {
-  local target=$1 seconds=$2 dir log status=0
+  local target=$1 seconds=$2 begin=$SECONDS dir log ended="" status=0
   dir=$(build_dir fuzz)
   mkdir -p "$dir/corpus/$target" "$dir/found"
   log=$dir/found/$target.log
@@ -30,10 +30,16 @@ fuzz_one() {
     -rss_limit_mb=3000 -max_len=4096 -print_final_stats=1 -artifact_prefix="$target-" \
     "$dir/corpus/$target" "$ROOT/fuzz/corpus/$target") >"$log" 2>&1 || status=$?
   local runs cover
+  case $status in
+    0) ;;
+    72 | 130) ended=", interrupted" ;;  # libFuzzer's own status for Ctrl-C
+    *) ended=", FOUND SOMETHING: ${log#"$ROOT/"}" ;;
+  esac
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   cover=$(sed -n 's/^#[0-9]*.*DONE *cov: \([0-9]*\).*/\1/p' "$log")
   printf '%-14s %12s executions, %6s branches seen, %d s%s\n' "$target" "${runs:-?}" "${cover:-?}" \
-    "$seconds" "$([[ $status == 0 ]] || echo ", FOUND SOMETHING: ${log#"$ROOT/"}")"
+    $((SECONDS - begin)) "$ended"
+  [[ $ended != ", interrupted" ]] || exit 130
   [[ $status == 0 ]] || FAILED=$((FAILED + 1))
 }
 

@@ -21,7 +21,8 @@ NUMBERS_ONLY+='|ALongTextIsTokenisedWhole/Bpe|Planner\.(ManyRequests|NeverSlower
 
 # Layers that bytes of strangers reach, the first that are tested with sanitizers. The others' tests are
 # left out where OUTRIDER_TEST_MINUTES (CI has 90) has no time for them.
-EXPOSED='api|capi|catalog|http|http/[a-z]+|json|llama/(download|files|gguf|grammar|schema)|rpcserver|store'
+EXPOSED='api|capi|catalog|draft/(ngram|suffix)|http|http/[a-z]+|json'
+EXPOSED+='|llama/(chat|download|files|gguf|grammar|schema|vocabulary)|remote|rpcserver|serve|store|tools'
 
 # What all sanitized tests take, in tenths of what the release build's take: 15 on a Zen 1, 22 to 23 by
 # the figures of CONTRIBUTING.md.
@@ -76,6 +77,7 @@ test_clients() {
   local report status=0
   report=$(build_dir "$1")/clients/report.xml
   (need node clients) || say "./dev: going on without what some clients need"
+  need_page || true
   mkdir -p "$(dirname "$report")"
   rm -f "$report"
   python3 tests/clients/run.py --binary "$(build_dir "$1")/outrider" --target "$(model_path smollm2)" \
@@ -137,7 +139,11 @@ layer_tests() {
     sed 's|.*|tests/&_test|'
 }
 
-exposed_tests() { layer_tests "$1" "$EXPOSED"; }
+# With the program that replays what is kept of fuzzing: most of what it needs is theirs.
+exposed_tests() {
+  layer_tests "$1" "$EXPOSED"
+  echo fuzz_replay
+}
 
 # rest_fits LEFT BUILT MADE UNMADE TESTED RELEASE: whether the other sanitized tests are expected to be
 # built and run in the seconds that are left, where MADE files were compiled in BUILT seconds and UNMADE
@@ -154,9 +160,9 @@ rest_fits() {
 test_sanitized() {
   local targets=() limit=${OUTRIDER_TEST_MINUTES:-} begin before after built tested
   part "with sanitizers, what bytes of strangers reach"
-  # These layers are about half of the build, a file takes 1.4 times as long as in the release build,
-  # and their tests come on top: about what the release build took.
-  if [[ -n $limit && $((60 * limit - SECONDS)) -lt $1 ]]; then
+  # These layers are more than half of the build, a file takes 1.4 times as long as in the release
+  # build, and their tests come on top: one and a half times what the release build took.
+  if [[ -n $limit && $((60 * limit - SECONDS)) -lt $((3 * $1 / 2)) ]]; then
     say "./dev: nothing was tested with sanitizers: $((SECONDS / 60)) of $limit minutes are over, and the" \
       "release build took $(($1 / 60)) (OUTRIDER_TEST_MINUTES)"
     return
@@ -167,7 +173,7 @@ test_sanitized() {
   before=$(uncompiled asan) begin=$SECONDS
   build_targets asan ${targets[@]+"${targets[@]}"}
   after=$(uncompiled asan) built=$((SECONDS - begin)) begin=$SECONDS
-  run_tests asan -R "^($EXPOSED)/" -E "$NUMBERS_ONLY"
+  run_tests asan -R "^($EXPOSED|fuzz)/" -E "$NUMBERS_ONLY"
   tested=$((SECONDS - begin))
   part "with sanitizers, the rest"
   if [[ -n $limit ]] &&
@@ -177,7 +183,7 @@ test_sanitized() {
     return
   fi
   build_targets asan
-  run_tests asan -E "$NUMBERS_ONLY|^($EXPOSED)/"
+  run_tests asan -E "$NUMBERS_ONLY|^($EXPOSED|fuzz)/"
 }
 
 finish_tests() {
@@ -210,6 +216,7 @@ cmd_test() {
     missing=yes
     say "./dev: going on without what the module for Node.js, pkg-config, some clients and shells need"
   fi
+  need_page || missing=yes
   need_build
   if ! download smollm2 gemma; then
     [[ -n $CONFIGURED ]] || die "nothing can be built without llama.cpp's source"
@@ -296,93 +303,5 @@ cmd_sanitize() {
     sanitize_clients "$preset"
   fi
   [[ $((PASSED + FAILED)) -gt 0 ]] || die "nothing was tested (see above)"
-  finish_tests
-}
-
-# What a round of a soak has beside the tests, in full numbers (OUTRIDER_SOAK): a program of tests, its
-# tests, and the minutes after which it is ended and counts as failed. By themselves, one after the
-# other, since the server's also measure how long things take; each prints its figures.
-SOAK_TESTS=('http_test ServerReliability* 20' 'integration_test MutatedModels.* 20'
-  'store_test AtomicFileTest.AKill* 5')
-SOAK_MUTATIONS=1000  # of each input of the fuzz targets
-SOAK_FIGURES=build/soak/figures.txt  # what the last soak printed, for docs/benchmarks.md
-SOAK_ARM_MINUTES=10  # to compile the kernels and run their tests as three processors; half a minute on 2 cores
-
-# timed MINUTES NAME COMMAND...: says what it took; a failure, or no end in time, counts. What it
-# printed and what became of it is added to SOAK_FIGURES.
-timed() {
-  local minutes=$1 name=$2 begin=$SECONDS status=0 outcome=passed
-  shift 2
-  note_soak "" "$name"
-  timeout "${minutes}m" "$@" | tee -a "$SOAK_FIGURES" >&2 || status=$?
-  say "./dev: $name took $((SECONDS - begin)) s"
-  if [[ $status == 124 ]]; then
-    outcome="ended after $minutes minutes"
-    say "./dev: $name was $outcome"
-  elif [[ $status != 0 ]]; then
-    outcome="failed with status $status"
-  fi
-  note_soak "  $outcome, $((SECONDS - begin)) s"
-  [[ $status == 0 ]] && return
-  say "./dev: $name failed with status $status (OUTRIDER_TEST_SEED=${OUTRIDER_TEST_SEED:-})"
-  FAILED=$((FAILED + 1))
-}
-
-note_soak() { printf '%s\n' "$@" >>"$SOAK_FIGURES"; }
-
-# A figure is worth nothing without the day, the commit and the machine.
-begin_figures() {
-  local commit machine
-  commit=$(git rev-parse --short HEAD 2>/dev/null) || commit="no commit is known"
-  if [[ -n $(git status --porcelain 2>/dev/null) ]]; then commit+=", with changes"; fi
-  machine=$(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo 2>/dev/null) || machine=
-  mkdir -p "$(dirname "$SOAK_FIGURES")"
-  printf '%s\n' "./dev soak, $(date -u +%F), $commit, on $(nproc) cores of ${machine:-$(uname -m)}" \
-    >"$SOAK_FIGURES"
-}
-
-# soak_round SEED: all tests but those on real models, then what takes long. Bounded: an hour and a
-# half at most on a machine of its own.
-soak_round() {
-  local tests entry binary filter minutes target passed=$PASSED failed=$FAILED
-  tests=$(build_dir release)/tests
-  note_soak "" "a round with OUTRIDER_TEST_SEED=$1"
-  OUTRIDER_TEST_SEED=$1 run_tests release -LE model
-  note_soak "  tests: $((PASSED - passed)) passed, $((FAILED - failed)) failed"
-  for entry in "${SOAK_TESTS[@]}"; do
-    read -r binary filter minutes <<<"$entry"
-    OUTRIDER_SOAK=1 OUTRIDER_TEST_SEED=$1 timed "$minutes" "$filter" \
-      "$tests/$binary" --gtest_filter="$filter" --gtest_brief=1
-  done
-  for target in "${FUZZ_TARGETS[@]}"; do
-    OUTRIDER_TEST_SEED=$1 timed 5 "replaying $target" \
-      env -C "$tests" ./fuzz_replay "$target" "$ROOT/fuzz/corpus/$target" "$SOAK_MUTATIONS"
-  done
-}
-
-# The kernels for Arm, under qemu. Once, not in each round: no seed changes what their tests compare.
-soak_arm() {
-  if ! (need arm); then
-    say "./dev: going on without the kernels for Arm"
-    return
-  fi
-  timed "$SOAK_ARM_MINUTES" "the kernels for Arm" scripts/test_arm.sh
-}
-
-# Rounds, each with another seed, until the time is over; at least one.
-cmd_soak() {
-  local minutes=${1:-10} end seed
-  [[ $minutes =~ ^(0|[1-9][0-9]*)$ ]] || die "soak: give the minutes as a whole number"
-  cmd_build release
-  begin_figures
-  soak_arm
-  end=$((SECONDS + 60 * minutes))
-  while true; do
-    seed=$((RANDOM * 32768 + RANDOM))
-    say "./dev: soak with OUTRIDER_TEST_SEED=$seed"
-    soak_round "$seed"
-    [[ $SECONDS -lt $end && $FAILED == 0 ]] || break
-  done
-  say "./dev: the figures are in $SOAK_FIGURES"
   finish_tests
 }

@@ -60,8 +60,7 @@ std::optional<std::int64_t> as_integer(const Json& value) {
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (!value.is_number_float()) return {};
   const double number = value.get<double>();
-  constexpr double kExact = 9007199254740992.0;  // 2^53: above it, a double is no exact count
-  if (!(std::fabs(number) <= kExact) || std::trunc(number) != number) return {};
+  if (!is_whole(number)) return {};
   return static_cast<std::int64_t>(number);
 }
 

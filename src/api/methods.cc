@@ -143,6 +143,7 @@ Result<Json> tokenize(const MethodContext& context, const Json& params) {
   if (!tokens.ok()) return tokens.status().about("text");
   Json answer = {{"tokens", *tokens}, {"count", tokens->size()}};
   if (with_pieces) {
+    OUTRIDER_RETURN_IF_ERROR(check_listed(tokens->size(), "text", kListedWithPieces));
     Json pieces = Json::array();
     for (const Token token : *tokens) pieces.push_back(std::string(vocabulary.piece(token)));
     answer["pieces"] = std::move(pieces);
@@ -155,10 +156,8 @@ void read_tokens(JsonFields& fields, std::vector<Token>& tokens) {
   const Json* given = fields.any("tokens");
   if (given == nullptr) return;
   if (!given->is_array()) return fields.refuse("tokens", *given, "an array of token ids");
-  if (given->size() > kMaxListed) {
-    return fields.fail("tokens", "tokens holds " + std::to_string(given->size()) + ", at most " +
-                                     std::to_string(kMaxListed) + " can be");
-  }
+  fields.fail(check_listed(given->size(), "tokens", "token ids"));
+  if (!fields.ok()) return;
   for (const Json& value : *given) {
     const std::optional<Token> id = as_token(value);
     if (!id) return fields.refuse(item_name("tokens", tokens.size()), value, "a token's id");

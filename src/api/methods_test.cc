@@ -118,6 +118,13 @@ TEST(Methods, TextsAndTokensThereAndBack) {
   EXPECT_EQ(fake.error("detokenize", {{"tokens", {1, -1}}})["data"]["field"], "tokens[1]");
   EXPECT_EQ(fake.error("detokenize", {{"tokens", {1, 1e308}}})["data"]["field"], "tokens[1]");
   EXPECT_EQ(fake.error("detokenize", {{"tokens", "a"}})["data"]["field"], "tokens");
+  const std::string many(kMaxListed + 1, 'a');
+  EXPECT_EQ(fake.result("tokenize", {{"text", many}})["count"], kMaxListed + 1);
+  EXPECT_EQ(fake.error("tokenize", {{"text", many}, {"with_pieces", true}})["data"]["field"],
+            "text");
+  EXPECT_EQ(fake.error("detokenize",
+                       {{"tokens", std::vector<Token>(kMaxListed + 1, 0)}})["data"]["field"],
+            "tokens");
 }
 
 TEST(Methods, ACompletionIsStartedPolledAndGone) {

@@ -126,4 +126,12 @@ Json drafters_json(const RuntimeStatus& status) {
   return list;
 }
 
+Json costs_json(const std::vector<CostPoint>& costs) {
+  Json list = Json::array();
+  for (const CostPoint& point : costs) {
+    list.push_back({{"width", point.width}, {"ms", point.ms}});
+  }
+  return list;
+}
+
 }  // namespace outrider::api

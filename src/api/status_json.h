@@ -15,6 +15,9 @@
 // Paths and texts that are not known are null.
 #pragma once
 
+#include <vector>
+
+#include "base/cost_point.h"
 #include "json/json.h"
 #include "serve/runtime.h"
 
@@ -34,5 +37,8 @@ json::Json stats_json(const RuntimeStatus& status);
 // "memory_bytes"}.
 json::Json drafters_json(const RuntimeStatus& status);
 json::Json drafter_file_json(const DrafterFileStatus& status);
+
+// A cost curve, for charts and files: [{"width","ms"}].
+json::Json costs_json(const std::vector<CostPoint>& costs);
 
 }  // namespace outrider::api

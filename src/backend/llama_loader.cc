@@ -147,6 +147,7 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
   parts.drafter =
       std::make_unique<DraftModelDrafter>(*drafts, vocabulary->size(), ends_of(*vocabulary));
   parts.identity = times_key(models->model->capabilities(), options);
+  parts.state_identity = state_key(parts.identity, options);
   parts.models = models;
   return std::make_unique<Draft>(std::move(parts));
 }

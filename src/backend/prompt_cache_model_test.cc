@@ -218,5 +218,32 @@ TEST_F(SharedPrompts, AFileThatWasWrittenAgainReadsItsPromptsAgain) {
   EXPECT_EQ(state_key("key", model("none")), "");
 }
 
+// What was learned of a draft holds for its copy, what it holds of a text does not.
+TEST_F(SharedPrompts, ADraftThatWasWrittenAgainOrTakesOtherFactorsReadsItsPromptsAgain) {
+  const std::shared_ptr<Target> target = *loader_.load_target(model(target_), {});
+  const auto load = [&](const ModelOptions& options) {
+    Result<std::unique_ptr<Draft>> draft = loader_.load_draft(options, target, {});
+    EXPECT_TRUE(draft.ok()) << draft.status().message();
+    return draft.ok() ? *std::move(draft) : std::make_unique<Draft>();
+  };
+  const std::unique_ptr<Draft> before = load(model("draft"));
+  EXPECT_NE(before->state_identity, "");
+  EXPECT_EQ(load(model("draft"))->state_identity, before->state_identity) << "the control";
+  fs::last_write_time(file("draft"), fs::last_write_time(file("draft")) + std::chrono::seconds(2));
+  const std::unique_ptr<Draft> after = load(model("draft"));
+  EXPECT_EQ(after->identity, before->identity);
+  EXPECT_NE(after->state_identity, before->state_identity);
+  testing::TinyModelOptions two_sets = testing::TinyPairOptions().target;
+  two_sets.short_context = 1024;
+  ASSERT_TRUE(testing::write_tiny_gguf(file("two"), two_sets).ok());
+  ModelOptions two = model("two");
+  two.n_ctx = 1024;
+  const std::unique_ptr<Draft> within = load(two);
+  two.n_ctx = 1025;
+  const std::unique_ptr<Draft> beyond = load(two);
+  EXPECT_EQ(beyond->identity, within->identity);
+  EXPECT_NE(beyond->state_identity, within->state_identity);
+}
+
 }  // namespace
 }  // namespace outrider

@@ -92,11 +92,11 @@ std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
   const Result<std::string> file = llama::fingerprint_model(o.path);
   if (!file.ok()) return "";
   std::ostringstream key;
-  const std::int32_t threads = o.n_threads > 0 ? o.n_threads : llama::physical_cores();
   key << *file << " | " << llama::build_identity() << " | "
-      << llama::machine_identity(/*on_cpu=*/false) << " | threads " << threads << " | batch "
-      << capabilities.n_batch << " | widest " << capabilities.max_width << " | gpu layers "
-      << o.n_gpu_layers << " | cache " << o.cache_type_k << ' ' << o.cache_type_v << " | flash "
+      << llama::machine_identity(/*on_cpu=*/false) << " | threads "
+      << llama::threads_of(o.n_threads) << " | batch " << capabilities.n_batch << " | widest "
+      << capabilities.max_width << " | gpu layers " << o.n_gpu_layers << " | cache "
+      << o.cache_type_k << ' ' << o.cache_type_v << " | flash "
       << static_cast<int>(o.flash_attention) << " | exact " << static_cast<int>(o.exact)
       << " | isolated " << o.isolate << " | kernels "
       << (o.kernels == KernelChoice::kAuto ? llama::own_kernels().instruction_set : "");

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "llama/base/backend.h"
 #include "llama/exactness/exactness_key.h"
 #include "llama/kernels/own_kernels.h"
 #include "testing/gguf_file.h"
@@ -26,6 +27,20 @@ TEST(TimesKey, NamesTheBuildAndTheMachine) {
       key.find(" | " + llama::build_identity() + " | " + llama::machine_identity(false) + " | "),
       std::string::npos)
       << key;
+}
+
+// How many threads they are, whoever chose them: times of as many hold for both.
+TEST(TimesKey, HasAsManyThreadsAsAreTaken) {
+  const testing::TempDir dir;
+  ModelOptions options;
+  options.path = dir.file("model.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(options.path, {}).ok());
+  options.n_threads = 0;
+  const std::string by_itself = times_key({}, options);
+  options.n_threads = llama::physical_cores();
+  EXPECT_EQ(times_key({}, options), by_itself);
+  ++options.n_threads;
+  EXPECT_NE(times_key({}, options), by_itself);
 }
 
 TEST(StateKey, ChangesWithEachThingThatAStateDependsOn) {

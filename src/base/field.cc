@@ -7,9 +7,8 @@
 namespace outrider {
 namespace {
 
-// 64 as "64", 0.5 as "0.5".
 template <typename Number>
-std::string number_text(Number value) {
+std::string shortest_text(Number value) {
   std::array<char, 32> text{};
   const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), value);
   return std::string(text.data(), end.ptr);
@@ -17,10 +16,7 @@ std::string number_text(Number value) {
 
 // A whole one as people write it: 100000, not 1e+05.
 std::string number_text(double value) {
-  constexpr double kExact = 9007199254740992.0;  // 2^53: below, each whole number is one
-  return std::trunc(value) == value && std::abs(value) < kExact
-             ? std::to_string(static_cast<std::int64_t>(value))
-             : number_text<double>(value);
+  return is_whole(value) ? std::to_string(static_cast<std::int64_t>(value)) : shortest(value);
 }
 
 std::string whole_text(double value) { return std::to_string(whole_limit(value)); }
@@ -38,7 +34,13 @@ std::string range_hint(const Range& range) {
 
 }  // namespace
 
-std::string shortest(float value) { return number_text(value); }
+std::string shortest(float value) { return shortest_text(value); }
+std::string shortest(double value) { return shortest_text(value); }
+
+bool is_whole(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  return std::fabs(value) <= kExact && std::trunc(value) == value;
+}
 
 std::int64_t whole_limit(double value) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();

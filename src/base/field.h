@@ -162,8 +162,11 @@ std::string value_text(const Field<T>& field, const T& object);
 // What is wrong with a number, as check() has it.
 Status out_of_range(std::string_view name, double value, const Range& range, const Off& off,
                     bool whole);
-// 0.8f as "0.8".
+// 0.8f as "0.8", 64 as "64", 1e9 as "1e+09": the shortest text that is read as the same number.
 std::string shortest(float value);
+std::string shortest(double value);
+// Whether it is a whole number, and small enough (2^53) for each whole number to be a double.
+bool is_whole(double value);
 
 std::string help_text(std::string_view help, std::string_view type, const Range& range,
                       const Off& off, std::size_t most);

@@ -123,6 +123,17 @@ TEST(Field, HelpTypeAndValueAreToldInWords) {
   EXPECT_EQ(value_text(kKeep, o), "");
 }
 
+TEST(Range, WholeNumbersAreThoseThatADoubleHoldsExactly) {
+  constexpr double kLast = 9007199254740992.0;  // 2^53
+  for (const double whole : {0.0, -3.0, 1e9, kLast, -kLast}) EXPECT_TRUE(is_whole(whole)) << whole;
+  for (const double other : {0.5, kLast + 2.0, kNoLimit, std::nan("")}) {
+    EXPECT_FALSE(is_whole(other)) << other;
+  }
+  EXPECT_EQ(shortest(0.1), "0.1");
+  EXPECT_EQ(shortest(0.1f), "0.1");
+  EXPECT_EQ(shortest(1e100), "1e+100");
+}
+
 TEST(Range, LimitsOfWholeNumbersStayInside64Bits) {
   EXPECT_EQ(whole_limit(9223372036854775807.0), std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(whole_limit(-kNoLimit), std::numeric_limits<std::int64_t>::min());

@@ -25,4 +25,8 @@ std::string shortly(double value, int digits) {
   return fixed(value, 0);
 }
 
+std::string gibibytes(std::uint64_t bytes) {
+  return fixed(static_cast<double>(bytes) / (1 << 30), 2) + " GiB";
+}
+
 }  // namespace outrider

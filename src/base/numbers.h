@@ -1,6 +1,7 @@
 // Numbers for people: short, and never "-0" or "nan".
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace outrider {
@@ -10,5 +11,8 @@ std::string fixed(double value, int digits);
 
 // As short as it can be said to `digits` significant ones: "0.25", "12", "1500".
 std::string shortly(double value, int digits = 3);
+
+// "15.96 GiB"
+std::string gibibytes(std::uint64_t bytes);
 
 }  // namespace outrider

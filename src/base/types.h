@@ -1,7 +1,8 @@
-// The small integer types that name the project's index spaces.
+// The small integer types that name the project's index spaces, and what is said with them.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace outrider {
 
@@ -17,5 +18,8 @@ inline constexpr std::int32_t kMaxStepWidth = 64;  // tokens of one sequence in 
 inline constexpr Token kNoToken = -1;
 inline constexpr NodeId kNoNode = -1;
 inline constexpr NodeId kRoot = 0;
+
+// The logit of a token that may not follow.
+inline constexpr float kRuledOut = -std::numeric_limits<float>::infinity();
 
 }  // namespace outrider

@@ -61,6 +61,16 @@ std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+Status check_utf8(std::string_view text, std::string_view what) {
+  const std::optional<std::size_t> offset = first_invalid_utf8(text);
+  if (!offset) return Status();
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const std::uint8_t byte = byte_at(text, *offset);
+  return invalid_argument(std::string(what) + " is not valid UTF-8: byte 0x" + kDigits[byte >> 4] +
+                          kDigits[byte & 15] + " at offset " + std::to_string(*offset) +
+                          " is not part of a character");
+}
+
 std::string with_replacements(std::string_view text) {
   std::string valid;
   while (const std::optional<std::size_t> bad = first_invalid_utf8(text)) {

@@ -10,11 +10,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
+
 namespace outrider {
 
 // Offset of the first byte of the first malformed sequence in `text`, or nothing when all is valid.
 // A character that is cut short by the end of the text is malformed.
 std::optional<std::size_t> first_invalid_utf8(std::string_view text);
+
+// OK when `text` is valid; else kInvalidArgument with that byte and its offset. `what` begins the
+// message: "the prompt".
+Status check_utf8(std::string_view text, std::string_view what);
 
 // Length of the longest prefix of `text` that does not end inside a so far valid multibyte
 // character; between size() - 3 and size(). What lies behind it may become valid when bytes follow,

@@ -142,6 +142,17 @@ TEST(Utf8Test, WhatIsNoCharacterIsReplacedAndTheRestIsAsItWas) {
   }
 }
 
+TEST(Utf8Test, ARefusalNamesTheByteAndItsOffset) {
+  EXPECT_TRUE(check_utf8("", "the text").ok());
+  EXPECT_TRUE(check_utf8("a\xC3\xA9z", "the text").ok());
+  const Status cut = check_utf8("ab\xC3", "the text");
+  EXPECT_EQ(cut.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(cut.message(),
+            "the text is not valid UTF-8: byte 0xC3 at offset 2 is not part of a character");
+  EXPECT_EQ(check_utf8("\x80", "'a file'").message(),
+            "'a file' is not valid UTF-8: byte 0x80 at offset 0 is not part of a character");
+}
+
 TEST(Utf8Test, ATailIsHeldBackUntilItsLastByteArrives) {
   const std::string smile = "hi \xF0\x9F\x98\x80";
   EXPECT_EQ(complete_utf8_prefix(smile.substr(0, 3)), 3u);

@@ -84,7 +84,7 @@ struct CatalogStatus {
   double progress = 0.0;                   // of the target's load, 0 to 1
   Status error;                            // when it failed; no want of room, which may pass
   std::int64_t in_use = 0;                 // leases
-  std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet)
+  std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet); for tests alone
   RuntimeTotals totals = {};               // since the start, over all times that it was open
 
   // What whoever runs the server should hear of.

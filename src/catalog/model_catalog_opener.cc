@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <utility>
 
 #include "base/caught.h"
 #include "base/list_of.h"
+#include "base/numbers.h"
 #include "catalog/model_catalog.h"
 #include "catalog/room_plan.h"
 
@@ -21,10 +21,15 @@ constexpr std::int64_t kLookMs = 20;
 constexpr std::int64_t kLossMs = 100;
 constexpr double kLongestRetryMs = 60'000;
 
-std::string gibibytes(std::uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
-  return text;
+// Never throws. Where memory is lacking, for the name too, that alone is said.
+Status caught_opening(const std::exception& error, const std::string& name) {
+  Status status = caught(error);
+  if (status.code() != StatusCode::kInternal) return status;
+  try {
+    return status.with_context("model '" + name + "'");
+  } catch (const std::bad_alloc& lacking) {
+    return caught(lacking);
+  }
 }
 
 }  // namespace
@@ -46,7 +51,7 @@ void ModelCatalog::run_opener() {
     const Lock lock(mutex_);
     if (!ending_ || !closed_.empty()) continue;
     for (Model* const model : std::exchange(queue_, {})) {
-      end_load(*model, cancelled("the server is shutting down"));
+      end_load(*model, cancelled("shutting down"));  // short: there may be no memory
     }
     return;
   }
@@ -103,9 +108,7 @@ void ModelCatalog::open(Model& model) {
   try {
     outcome = try_open(model);
   } catch (const std::exception& error) {
-    outcome = caught(error);
-    const bool may_add = outcome.code() == StatusCode::kInternal;  // memory is not what is lacking
-    if (may_add) outcome = outcome.with_context("model '" + model.entry.name + "'");
+    outcome = caught_opening(error, model.entry.name);
   }
   std::shared_ptr<Runtime> runtime;
   {

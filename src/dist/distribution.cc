@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
+
+#include "base/types.h"
 
 namespace outrider {
 
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
 // NaN compares false and is passed over.
 float block_maximum(std::span<const float> values) {
   constexpr std::size_t kLanes = 16;
   float lanes[kLanes];
-  std::fill(lanes, lanes + kLanes, kNever);
+  std::fill(lanes, lanes + kLanes, kRuledOut);
   std::size_t i = 0;
   for (; i + kLanes <= values.size(); i += kLanes) {
     for (std::size_t k = 0; k < kLanes; ++k) {
@@ -31,7 +30,7 @@ float block_maximum(std::span<const float> values) {
 std::ptrdiff_t argmax(std::span<const float> logits) {
   // Block maxima vectorise; a search for the place, which does not, is then left for one block.
   constexpr std::size_t kBlock = 1024;
-  float best = kNever;
+  float best = kRuledOut;
   std::size_t best_block = 0;
   for (std::size_t first = 0; first < logits.size(); first += kBlock) {
     const std::size_t n = std::min(kBlock, logits.size() - first);
@@ -41,7 +40,7 @@ std::ptrdiff_t argmax(std::span<const float> logits) {
       best_block = first;
     }
   }
-  if (best == kNever) return -1;
+  if (best == kRuledOut) return -1;
   return std::find(logits.begin() + static_cast<std::ptrdiff_t>(best_block), logits.end(), best) -
          logits.begin();
 }

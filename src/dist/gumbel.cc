@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
+
+#include "base/types.h"
 
 namespace outrider {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
 // The exact score, in double with 64 bits of noise. -infinity when impossible.
 double exact_score(const Distribution& q, std::size_t i, NoiseKey key) {
   const double logit = q.logits[i];
-  if (std::isnan(logit) || logit == kNever) return kNever;
+  if (std::isnan(logit) || logit == kRuledOut) return kRuledOut;
   return static_cast<double>(q.scale) * logit + gumbel_noise(key, q.token(i));
 }
 
@@ -44,7 +43,7 @@ float upper_bounds(const float* logits, std::size_t first, std::size_t n, float 
     bounds[i] = logits[i] * scale_log2e - log2_v;
   }
   float lanes[16];  // NaN bounds compare false and are passed over
-  std::fill(lanes, lanes + 16, kNever);
+  std::fill(lanes, lanes + 16, kRuledOut);
   for (std::size_t i = 0; i + 16 <= n; i += 16) {
     for (std::size_t k = 0; k < 16; ++k) {
       lanes[k] = bounds[i + k] > lanes[k] ? bounds[i + k] : lanes[k];
@@ -78,7 +77,7 @@ std::vector<PerturbedChoice> reaching(const Distribution& q, NoiseKey key,
     for (std::size_t i = block * kBlock; i < end; ++i) {
       if (!(bounds[i] >= bar)) continue;
       const double score = exact_score(q, i, key);
-      if (score > kNever) found.push_back({q.token(i), score});
+      if (score > kRuledOut) found.push_back({q.token(i), score});
     }
   }
   return found;
@@ -98,7 +97,7 @@ std::vector<PerturbedChoice> dense_top(const Distribution& q, NoiseKey key, std:
         upper_bounds(q.logits.data() + first, first, n, scale_log2e, key, bounds.data() + first);
   }
   const float top_bound = *std::max_element(block_max.begin(), block_max.end());
-  if (top_bound == kNever) return {};
+  if (top_bound == kRuledOut) return {};
   if (std::isinf(top_bound)) return perturbed_top_reference(q, key, count);  // infinite logits
 
   // Lower the bar from the top bound in growing strides until enough exact scores lie above it: an
@@ -124,7 +123,7 @@ std::vector<PerturbedChoice> perturbed_top_reference(const Distribution& q, Nois
   std::vector<PerturbedChoice> all;
   for (std::size_t i = 0; i < q.size(); ++i) {
     const double score = exact_score(q, i, key);
-    if (score > kNever) all.push_back({q.token(i), score});
+    if (score > kRuledOut) all.push_back({q.token(i), score});
   }
   return best_of(std::move(all), count);
 }

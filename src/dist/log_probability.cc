@@ -4,14 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
+#include "base/types.h"
 #include "dist/distribution.h"
 
 namespace outrider {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kLanes = 16;
 
 // exp(x) for x <= 0; what is below -87, NaN included, gives about 1e-38. No branch, so that loops
@@ -54,7 +53,7 @@ float sum_of_block(const float* values, std::size_t n, float best, float scale) 
 double log_sum_exp(std::span<const float> row, float scale) {
   constexpr std::size_t kBlock = 1024;
   const std::ptrdiff_t top = argmax(row);
-  if (top < 0) return kNever;
+  if (top < 0) return kRuledOut;
   const float best = row[static_cast<std::size_t>(top)];
   if (std::isinf(best)) return best;
   double sum = 0.0;
@@ -68,7 +67,7 @@ std::vector<Token> likeliest(std::span<const float> row, std::size_t count) {
   // Counts are small (20 at most for a request): a sorted list with a bar to get over.
   std::vector<Token> best;
   if (count == 0) return best;
-  float bar = kNever;
+  float bar = kRuledOut;
   constexpr std::size_t kBlock = 64;  // most hold nothing above the bar, which is seen at once
   for (std::size_t begin = 0; begin < row.size(); begin += kBlock) {
     const std::span<const float> block = row.subspan(begin, std::min(kBlock, row.size() - begin));

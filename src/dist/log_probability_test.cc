@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
+#include "base/types.h"
 #include "testing/chi_square.h"
 
 namespace outrider {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
 double obvious(const std::vector<float>& row) {
-  double best = kNever;
+  double best = kRuledOut;
   for (const float value : row) best = value > best ? value : best;
   double sum = 0.0;
   for (const float value : row) {
@@ -41,7 +39,7 @@ TEST(LogProbability, TheSumIsTheObviousOne) {
                     2e-6 * (1.0 + std::fabs(obvious(scaled))));
       }
       if (n < 3) continue;
-      row[n / 2] = kNever;
+      row[n / 2] = kRuledOut;
       row[n / 3] = std::nanf("");
       EXPECT_NEAR(log_sum_exp(row), obvious(row), 1e-6 * (1.0 + std::fabs(obvious(row))));
     }
@@ -49,14 +47,14 @@ TEST(LogProbability, TheSumIsTheObviousOne) {
 }
 
 TEST(LogProbability, NothingPossibleAndCertaintyHaveTheirValues) {
-  EXPECT_EQ(log_sum_exp({}), kNever);
-  EXPECT_EQ(log_sum_exp(std::vector<float>{kNever, std::nanf("")}), kNever);
-  EXPECT_EQ(log_sum_exp(std::vector<float>{1.0f, -kNever}), -kNever);
-  EXPECT_DOUBLE_EQ(log_sum_exp(std::vector<float>{kNever, 2.0f}), 2.0);
+  EXPECT_EQ(log_sum_exp({}), kRuledOut);
+  EXPECT_EQ(log_sum_exp(std::vector<float>{kRuledOut, std::nanf("")}), kRuledOut);
+  EXPECT_EQ(log_sum_exp(std::vector<float>{1.0f, -kRuledOut}), -kRuledOut);
+  EXPECT_DOUBLE_EQ(log_sum_exp(std::vector<float>{kRuledOut, 2.0f}), 2.0);
 }
 
 TEST(LogProbability, TheLikeliestAreInOrderAndTiesByTheSmallerId) {
-  const std::vector<float> row = {1.0f, 3.0f, kNever, 3.0f, 2.0f, std::nanf("")};
+  const std::vector<float> row = {1.0f, 3.0f, kRuledOut, 3.0f, 2.0f, std::nanf("")};
   EXPECT_EQ(likeliest(row, 3), (std::vector<Token>{1, 3, 4}));
   EXPECT_EQ(likeliest(row, 0), std::vector<Token>{});
   EXPECT_EQ(likeliest(row, 20), (std::vector<Token>{1, 3, 4, 0}));

@@ -128,6 +128,10 @@ Result<RequestId> Engine::add(Request request) {
   std::unique_ptr<Sequence> s =
       std::make_unique<Sequence>(next_id_, choice->seq, std::move(request), caps.n_ctx);
   wait_for(*s, *choice);
+  {
+    const std::lock_guard<std::mutex> lock(cancel_mutex_);
+    cancels_.reserve(cancels_.size() + static_cast<std::size_t>(caps.n_sequences));
+  }
   s->request.sampler->begin(s->text, s->request.seed);
   begin(*s, *choice);
   idle_.remove(choice->seq);
@@ -226,6 +230,7 @@ std::vector<Update> Engine::step() {
             .planner = planner_,
             .clock = clock,
             .planned_width = options_.planned_width,
+            .prompts = &prompts_,
             .forget_oldest = [this] { return forget_oldest(); }};
   step.parts = choose_parts(target_, sequences_, prompts_, division_);
   if (!step.parts.empty()) {
@@ -248,16 +253,16 @@ std::vector<Update> Engine::step() {
   return updates;
 }
 
-// What texts that go on lost to prompts. What the pass would have taken without them is known of
-// most widths; where it is not, they are charged in proportion.
+// What texts that go on lost to prompts, and to what drafters read of them. What the pass would
+// have taken without them is known of most widths; where it is not, they are charged in proportion.
 void Engine::note_prompts(const Step& step, double ms) {
   if (step.n_text == 0 || step.interrupted) return;
-  if (step.n_prompt == 0) return prompts_.note(ms, 0.0, 0);
+  if (step.n_prompt == 0) return prompts_.note(ms, 0.0, 0, step.reading_ms);
   const CostCurve& costs = planner_.target_cost();
   const double without = costs.noted(step.n_text) > 0
                              ? std::min(costs.ms(step.n_text), step.evaluate_ms)
                              : step.evaluate_ms * step.n_text / (step.n_text + step.n_prompt);
-  prompts_.note(ms, step.evaluate_ms - without, step.n_prompt);
+  prompts_.note(ms, step.evaluate_ms - without, step.n_prompt, step.reading_ms);
 }
 
 // Moves what is finished to done_ and frees its sequence. Requests that took no part (cancelled, or

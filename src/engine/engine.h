@@ -128,7 +128,9 @@ class Engine {
   Result<Completion> take(RequestId id);
 
   // Ends a request with what it has; it finishes in the step that is running, or in the next one.
-  // Any thread. Unknown ids are ignored: the request may just have ended.
+  // Any thread. Unknown ids are ignored: the request may just have ended. add() has kept room for
+  // it, so the first cancel of a request needs no memory: a request that cannot be ended would keep
+  // its sequence.
   void cancel(RequestId id);
 
   // What is known of costs and drafters. Between steps.

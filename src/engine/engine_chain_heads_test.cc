@@ -92,6 +92,39 @@ TYPED_TEST(EngineChainHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen)
   }
 }
 
+// A head whose context was full begins anew once its window has left behind what it knew: what it
+// reads then is reading, and no loss of its guesses.
+TEST(EngineHeadContexts, WhatIsReadWhereThereIsRoomAgainIsNotChargedAsDrafting) {
+  const PlanMachine machine = plan_machines()[0];
+  const RowFunction rows = random_rows(kVocab, 7, 3.0f);
+  FakeModel target(shows_states(1, kPlannedContext), rows);
+  FakeModel head(chain_head(false, 1, /*n_ctx=*/128), rows);
+  DraftModelDrafter drafter(head, kVocab, {}, /*learns=*/false,
+                            chain_head_options(false, /*window=*/100));
+  const FakeVocabulary vocabulary(kVocab);
+  double now_ms = 0.0;
+  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+  // Reading is dear, a few tokens are not.
+  head.on_evaluated([&](std::int64_t n) {
+    now_ms += (n > 16 ? 0.5 : 0.02) * static_cast<double>(n) * machine.ms(1);
+  });
+  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+  engine.planner().set_target_cost(measured_curve(machine));
+  const RequestId id = *engine.add(request({1, 2}, 1.0f, 5, 400, kAutoWidth));
+  bool was_full = false;
+  bool read_again = false;
+  while (engine.busy()) {
+    const std::int64_t before = head.tokens_evaluated();
+    engine.step();
+    EXPECT_FALSE(engine.planner().account(0).suspended());
+    if (!drafter.limit_reason(0).empty()) was_full = true;
+    read_again = read_again || (was_full && head.tokens_evaluated() - before > 60);
+  }
+  EXPECT_TRUE(was_full);
+  EXPECT_TRUE(read_again);
+  EXPECT_GT(engine.take(id)->speculation.accepted, 100);
+}
+
 // Negative control: states of rejected guesses would be noticed, here and in the drafter.
 TYPED_TEST(EngineChainHeads, AStateOfAnotherTokenIsNoticed) {
   TypeParam pair(0.0f);

@@ -278,6 +278,7 @@ void Engine::shift(Sequence& s) {
   s.n_dropped += dropped;
   ++s.shifts;
   s.plan.forget_asked();
+  s.reading = 0;
   s.noise_seed = mix64(s.request.seed ^ mix64(static_cast<std::uint64_t>(s.shifts)));
   const bool whole_only = target_.capabilities().rollback != Rollback::kAny;
   const std::size_t kept = take_over(s.seq, whole_only ? 0 : static_cast<std::size_t>(keep));

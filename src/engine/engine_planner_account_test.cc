@@ -95,6 +95,39 @@ TEST(Planner, ADrafterWithANoteIsChargedLikeOneWithout) {
   EXPECT_EQ(with_note.pass_ms, without.pass_ms);
 }
 
+// Always wrong, and sure that it is right. It lost the time of four tokens, as one may that is
+// right at times, with one guess a step.
+TEST(Planner, ADrafterThatWasNeverRightIsSuspendedBehindTheTimeOfTwoTokens) {
+  const PlanMachine machine = zen4_own_kernels();
+  const double token_ms = machine.ms(1);
+  const std::vector<Token> said =
+      reference(PlannedWorld::target_rows(), {1, 2}, 1.0f, 5, kPlannedTokens);
+  std::vector<Token> text = {1, 2};
+  text.insert(text.end(), said.begin(), said.end());
+  const Script never_right = prophet(text, 3, 1, kVocab);
+  double now_ms = 0.0;
+  FakeModel target(testing::capabilities(1, kPlannedContext), PlannedWorld::target_rows());
+  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+  ScriptedDrafter drafter([&](DraftRequest& request) {
+    now_ms += 0.16 * token_ms;
+    return never_right(request);
+  });
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+  engine.planner().set_target_cost(measured_curve(machine));
+  engine.planner().expect_passes(0, 0.16);
+  ASSERT_TRUE(engine.add(request({1, 2}, 1.0f, 5, kPlannedTokens, kAutoWidth)).ok());
+  int steps = 0;
+  while (engine.busy() && !engine.planner().account(0).suspended()) {
+    engine.step();
+    ++steps;
+  }
+  ASSERT_TRUE(engine.busy());
+  const double lost = now_ms / token_ms - steps;  // each step said one token
+  EXPECT_GT(lost, 1.9);
+  EXPECT_LT(lost, 2.6);
+}
+
 // A text that begins as an earlier one did is not new to a draft model that has read it.
 TEST(Planner, ACachedPromptNeedsNoReading) {
   const PlanMachine machine = plan_machines()[0];
@@ -182,6 +215,30 @@ TEST(Planner, ALongPromptIsNotReadForShortTexts) {
   // Two texts that go on to their limit show that they may be long again.
   for (int i = 0; i < 2; ++i) drafted(kPlannedTokens, kPlannedTokens);
   EXPECT_GT(drafted(kPlannedTokens, kPlannedTokens), 100);
+}
+
+// What it gains behind such a prompt says nothing of short ones, and the other way round.
+TEST(Planner, GainsBehindLongPromptsAreCountedByThemselves) {
+  const auto passes = [](std::int64_t n) { return 0.05 * static_cast<double>(n); };
+  PlannedWorld world(
+      {.machine = plan_machines()[0], .draft_rows = good_draft(), .draft_passes = passes});
+  Engine& engine = world.engine();
+  // Of drawn texts that have their steps to themselves: behind short reading, and behind much.
+  constexpr std::size_t kShortTokens = 2 * 5 + 1;
+  constexpr std::size_t kMuchTokens = 2 * 15 + 1;
+  std::vector<Token> prompt;
+  for (std::uint64_t i = 0; i < 400; ++i) prompt.push_back(static_cast<Token>(mix64(i) % kVocab));
+  const RequestId id = *engine.add(request(prompt, 1.0f, 5, kPlannedTokens, kAutoWidth));
+  while (engine.busy()) engine.step();
+  EXPECT_GT(engine.take(id)->speculation.drafted, 100);
+  const std::vector<double> behind_much = engine.planner().experience(0).gained;
+  ASSERT_GT(behind_much.size(), kMuchTokens);
+  EXPECT_GT(behind_much[kMuchTokens], 50.0);
+  EXPECT_EQ(behind_much[kShortTokens], 0.0);
+  world.run(kAutoWidth, 5);
+  const std::vector<double> behind_both = engine.planner().experience(0).gained;
+  EXPECT_GT(behind_both[kShortTokens], 50.0);
+  EXPECT_EQ(behind_both[kMuchTokens], behind_much[kMuchTokens]);
 }
 
 // The draft model reads a long prompt behind the text's first token, which comes as soon as without

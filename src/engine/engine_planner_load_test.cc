@@ -79,5 +79,39 @@ TEST(PlannerLoad, ADraftReadsNoPromptsWhereManyRequestsFillTheSteps) {
   EXPECT_LT(run_load(many, kAutoWidth).draft_tokens, prompts / 5);
 }
 
+// No guess pays there, however right it is. So a drafter that needs no reading is hardly explored
+// either: for a thousandth of the time, and not a hundredth.
+TEST(PlannerLoad, WhereNoGuessCanPayHardlyAnythingIsExplored) {
+  constexpr std::int32_t kRequests = 16;
+  struct NeedsNoReading : ScriptedDrafter {
+    using ScriptedDrafter::ScriptedDrafter;
+    std::int64_t known(SeqId, std::span<const Token> text) const override {
+      return static_cast<std::int64_t>(text.size());
+    }
+  };
+  const PlanMachine machine = zen4_own_kernels();
+  double now_ms = 0.0;
+  FakeModel target(PlannedWorld::capabilities(kRequests), PlannedWorld::target_rows());
+  target.on_evaluated([&](std::int64_t n) { now_ms += machine.ms(static_cast<int>(n)); });
+  NeedsNoReading drafter([&](DraftRequest& request) {
+    now_ms += 0.13 * machine.ms(1);
+    request.tree->add(kRoot, 1, 0.5f, request.mask);
+    return Status();
+  });
+  const FakeVocabulary vocabulary(kVocab);
+  Engine engine(target, vocabulary, {&drafter}, {.now_ms = [&] { return now_ms; }});
+  engine.planner().set_target_cost(measured_curve(machine));
+  engine.planner().expect_passes(0, 0.13);
+  std::vector<RequestId> ids;
+  for (std::uint64_t seed = 0; ids.size() < std::size_t{kRequests}; ++seed) {
+    ids.push_back(*engine.add(request({1, 2}, 1.0f, seed, kPlannedTokens, kAutoWidth)));
+  }
+  while (engine.busy()) engine.step();
+  std::int64_t calls = 0;
+  for (const RequestId id : ids) calls += engine.take(id)->speculation.drafters[0].calls;
+  EXPECT_GT(calls, 0);
+  EXPECT_LT(calls, 40);
+}
+
 }  // namespace
 }  // namespace outrider

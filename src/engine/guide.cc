@@ -14,6 +14,11 @@ constexpr std::int64_t kFewUnread = 16;
 // 179). Text drafters read in far less.
 constexpr double kFirstTokenHeldUp = 0.1;
 
+// Where not even guesses that are sure to be right would pay (sixteen requests on most processors,
+// a draft as costly as its target), exploration counts as so many times what it takes: it is left
+// a tenth of the allowance, which finds out passes that have become cheaper.
+constexpr double kInVain = 10.0;
+
 }  // namespace
 
 StepGuide::StepGuide(Step& step, Sequence& sequence, std::size_t drafter)
@@ -36,8 +41,11 @@ bool StepGuide::may_read() const {
 UnreadText StepGuide::unread_text() const {
   // Those whose prompts are being read will share the steps to come.
   const std::int32_t load = static_cast<std::int32_t>(step_.parts.size());
-  return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load,
-                                   sequence_.is_drawn());
+  UnreadText text = step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load,
+                                              sequence_.is_drawn());
+  // What is left of it belongs to it.
+  text.much = text.much || sequence_.plan.much_read(drafter_);
+  return text;
 }
 
 bool StepGuide::holds_up_first_token() const {
@@ -91,8 +99,11 @@ bool StepGuide::first_pass_pays(std::int32_t sharing) {
 
 bool StepGuide::begin_exploration() {
   if (holds_up_first_token()) return false;
+  const bool may_pay = step_.planner.sure_guesses_pay(drafter_, step_.n_ready, *step_.costs);
+  exploration_times_ = may_pay ? 1.0 : kInVain;
   DrafterAccount& account = step_.planner.account(drafter_);
-  exploration_ms_ = account.begin_exploration(unread_, step_.planner.target_cost());
+  exploration_ms_ =
+      account.begin_exploration(unread_, step_.planner.target_cost(), exploration_times_);
   return exploration_ms_.has_value();
 }
 
@@ -159,13 +170,16 @@ void StepGuide::finish(double ms, std::int32_t sharing, bool could) {
   update_chances();
   DrafterAccount& account = step_.planner.account(drafter_);
   if (exploration_ms_) {
-    account.end_exploration(*exploration_ms_, (ms - shared_->held_up_ms) / sharing);
-  } else if (!could && must_read()) {
+    account.end_exploration(*exploration_ms_,
+                            exploration_times_ * (ms - shared_->held_up_ms) / sharing);
+  } else if (!could && counted_ && must_read()) {
     account.give_back_reading(unread_, step_.planner.target_cost());
   }
   if (could) {
     sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
   }
+  // All of it, or a piece.
+  if (unread_ >= GainShares::kMuchRead) sequence_.plan.set_much_read(drafter_);
 }
 
 }  // namespace outrider

@@ -67,6 +67,7 @@ class StepGuide : public DraftGuide {
   bool passing_ = true;                   // a pass is under way
   bool counted_ = true;                   // in shared_->requests
   std::optional<double> exploration_ms_;  // that it may take; nullopt: it is asked since it pays
+  double exploration_times_ = 1.0;        // as how many times what it takes that counts
   Stopwatch draft_;                       // since the drafter was asked
   Stopwatch pass_;                        // since the pass began
 };

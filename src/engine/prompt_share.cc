@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 namespace outrider {
 namespace {
@@ -44,7 +45,24 @@ double PromptShare::most_ms(std::int64_t n_prompt) const {
                   kMostOffForPrompts * ms_per_token_ * static_cast<double>(n_prompt));
 }
 
-void PromptShare::note(double ms, double prompt_ms, std::int64_t n_prompt) {
+double PromptShare::reading_ms(std::int64_t texts, std::int64_t readers) {
+  assert(readers > 0);
+  if (share_ >= 1.0 || texts == 0) return std::numeric_limits<double>::infinity();
+  reads_share_ = share_of(texts, readers);
+  return std::max(0.0, reads_ms_);
+}
+
+double PromptShare::reading_takes_ms(double ms) const {
+  if (reads_share_ <= 0.0) return ms;
+  return std::max(ms, (ms - reads_ms_) / reads_share_);
+}
+
+void PromptShare::note(double ms, double prompt_ms, std::int64_t n_prompt, double reading_ms) {
+  const double reads_share = reads_share_ > 0.0 ? reads_share_ : share_;
+  reads_ms_ = std::min(kReadMs, reads_ms_ + reads_share * ms - reading_ms);
+  // What several readers may take beyond the share is not the prompts' to pay back.
+  const double charged_ms = reading_ms * share_ / reads_share;
+  reads_share_ = 0.0;
   if (n_prompt > 0) {
     const double counted_ms = held_up_.counted(prompt_ms, most_ms(n_prompt));
     ms -= prompt_ms - counted_ms;  // nor did the texts have that time
@@ -52,8 +70,11 @@ void PromptShare::note(double ms, double prompt_ms, std::int64_t n_prompt) {
   }
   reading_ = now_ > 0.0;
   const double share = reading_ ? now_ : share_;
-  const double paid_ms = reading_ ? std::min(loan_ms_, kPaidBack * share_ * ms) : 0.0;
-  loan_ms_ -= paid_ms;
+  // Beside prompts that wait it is one more loan: drafters read without end, and prompts would wait
+  // as long for a first token.
+  if (reading_) loan_ms_ += charged_ms;
+  const double paid_ms = reading_ ? std::min(loan_ms_, kPaidBack * share_ * ms) : charged_ms;
+  loan_ms_ = std::max(0.0, loan_ms_ - paid_ms);
   credit_ms_ = std::min(kBurstMs, credit_ms_ + share * ms - paid_ms - prompt_ms);
   now_ = 0.0;
   if (n_prompt == 0) return;

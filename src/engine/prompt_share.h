@@ -8,6 +8,12 @@
 // long prompt too costs its share of the time that it takes, and no more. One prompt gets `share`.
 // Several get as much as that many texts less one would: the time of everybody who waits counts.
 //
+// What a draft model reads of a text before it guesses (engine/asking.h) holds the others up
+// likewise. That has a bucket of its own, of kReadMs, which is filled by the same share: so a short
+// prompt is read at once by the draft, too, and a long one in pieces. It is taken out of the
+// prompts' bucket as well; while prompts wait, it adds to the loan, so that they keep half of their
+// share. While nobody's text goes on but theirs who wait for it, it is not limited.
+//
 // A pass that something else held up (a stopped process, a laptop that slept) is no measurement of
 // its tokens: it counts as no more than is credible (plan/held_up.h). A pause of a minute, counted
 // in full, kept the next prompts waiting for four.
@@ -31,6 +37,8 @@ class PromptShare {
   static constexpr double kBurstMs = 1000.0;
   // No smaller pieces but the last: kernels work on tiles.
   static constexpr std::int64_t kPiece = 8;
+  // What drafters may read at once where nothing was read lately.
+  static constexpr double kReadMs = 250.0;
 
   // At most `chunk` tokens a step (>= 1). `share`: of the time, 0 < share <= 1; 1 is no limit.
   PromptShare(std::int32_t chunk, double share) : chunk_(chunk), share_(share) {}
@@ -43,9 +51,15 @@ class PromptShare {
   // REQUIRES: both > 0
   std::int64_t tokens(std::int64_t texts, std::int64_t prompts);
 
-  // A step beside texts took `ms`, `prompt_ms` of which for `n_prompt` tokens of prompts. 0 <=
-  // prompt_ms <= ms
-  void note(double ms, double prompt_ms, std::int64_t n_prompt);
+  // Milliseconds for which drafters may read in the next step, for `readers` texts of which they
+  // must read much, beside `texts` others; at most kReadMs, or infinity. REQUIRES: readers > 0
+  double reading_ms(std::int64_t texts, std::int64_t readers);
+  // How long it takes until they may have read for `ms` under the same conditions.
+  double reading_takes_ms(double ms) const;
+
+  // A step beside texts took `ms`, `prompt_ms` of which for `n_prompt` tokens of prompts, and
+  // `reading_ms` for what drafters read. 0 <= prompt_ms + reading_ms <= ms
+  void note(double ms, double prompt_ms, std::int64_t n_prompt, double reading_ms = 0.0);
 
  private:
   double share_of(std::int64_t texts, std::int64_t prompts) const;
@@ -55,9 +69,11 @@ class PromptShare {
   double share_;
   double now_ = 0.0;             // the share of this step's tokens(); 0: no prompt waits
   double credit_ms_ = kBurstMs;  // below 0: more was taken than there was
-  double loan_ms_ = 0.0;         // of the credit that prompts began with, what is not paid back
+  double loan_ms_ = 0.0;         // that prompts began with, or drafters read, and is not paid back
   bool reading_ = false;         // a prompt waited for the last step
   double ms_per_token_ = 0.0;    // 0: not known
+  double reads_ms_ = kReadMs;    // the drafters' bucket
+  double reads_share_ = 0.0;     // that fills it in this step; 0: nobody waits for it
   HeldUp held_up_;               // the prompts' part of a pass
 };
 

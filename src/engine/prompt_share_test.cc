@@ -135,5 +135,65 @@ TEST(PromptShare, WhatBecomesSlowForGoodCountsInFull) {
   EXPECT_LT(play(share, 1, 1, 50.0, 400.0, 4'000).share, 0.21);
 }
 
+// What `readers` texts wait for takes of all time beside `texts` others.
+double share_of_reading(PromptShare& share, std::int64_t texts, std::int64_t readers) {
+  double read_ms = 0.0;
+  double all_ms = 0.0;
+  while (all_ms < 100'000.0) {
+    const double now_ms = share.reading_ms(texts, readers);
+    share.note(50.0 + now_ms, 0.0, 0, now_ms);
+    read_ms += now_ms;
+    all_ms += 50.0 + now_ms;
+  }
+  return read_ms / all_ms;
+}
+
+TEST(PromptShare, WhatDraftersReadTakesTheSameShare) {
+  PromptShare share(128, 0.2);
+  EXPECT_EQ(share.reading_ms(3, 1), PromptShare::kReadMs) << "a short text is read at once";
+  EXPECT_EQ(share.reading_takes_ms(100.0), 100.0);
+  EXPECT_EQ(share.reading_takes_ms(PromptShare::kReadMs + 200.0), 1000.0);
+  EXPECT_NEAR(share_of_reading(share, 3, 1), 0.2, 0.01);
+  EXPECT_NEAR(share_of_reading(share, 1, 3), 2.0 / 3.0, 0.01) << "three wait, and one text goes on";
+}
+
+TEST(PromptShare, WhatDraftersReadIsNotLimitedWhereNobodyElseIsHeldUp) {
+  EXPECT_TRUE(std::isinf(PromptShare(128, 0.2).reading_ms(0, 2)));
+  EXPECT_TRUE(std::isinf(PromptShare(128, 1.0).reading_ms(3, 1)));
+}
+
+TEST(PromptShare, PromptsPayForWhatDraftersReadBeforeThem) {
+  PromptShare share(128, 0.2);
+  play(share, 3, 1, 50.0, 6.0, 1);  // a token's time
+  const auto steps_to_wait = [&share](double read_ms) {
+    PromptShare copy = share;
+    copy.note(50.0 + read_ms, 0.0, 0, read_ms);
+    int steps = 0;
+    while (copy.tokens(3, 1) == 0 && steps < 10'000) {
+      copy.note(50.0, 0.0, 0);
+      ++steps;
+    }
+    return steps;
+  };
+  EXPECT_EQ(steps_to_wait(0.0), 0);
+  EXPECT_GT(steps_to_wait(3'000.0), 100);
+}
+
+TEST(PromptShare, PromptsKeepHalfOfTheirShareWhileDraftersRead) {
+  PromptShare share(128, 0.2);
+  double prompt_ms = 0.0;
+  double all_ms = 0.0;
+  while (all_ms < 100'000.0) {
+    const std::int64_t n = share.tokens(3, 1);
+    const double now_ms = 6.0 * static_cast<double>(n);
+    const double read_ms = share.reading_ms(3, 1);
+    share.note(50.0 + now_ms + read_ms, now_ms, n, read_ms);
+    prompt_ms += now_ms;
+    all_ms += 50.0 + now_ms + read_ms;
+  }
+  EXPECT_GT(prompt_ms, 0.09 * all_ms);
+  EXPECT_LT(prompt_ms, 0.21 * all_ms + PromptShare::kBurstMs);
+}
+
 }  // namespace
 }  // namespace outrider

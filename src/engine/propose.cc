@@ -60,11 +60,9 @@ void note_failure(Sequence& s, Drafter& drafter, std::size_t index, const Status
   s.drop_failed(index, drafter.name(), failure);
 }
 
-void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
+void ask_for_guesses(Step& step, std::size_t index, Asking& asking) {
   Drafter& drafter = *step.drafters[index];
-  Asking asking = plan_asking(step, index, askers);
   const std::vector<Sequence*>& sequences = asking.sequences;
-  if (sequences.empty()) return;
   const Stopwatch watch(step.clock);
   const Status status = drafter.draft(asking.requests);
   const double ms = watch.elapsed_ms();
@@ -77,6 +75,7 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
     if (asking.guides[i]) asking.guides[i]->finish(ms, sharing, could);
     if (could) sequences[i]->asked |= DrafterMask{1} << index;
   }
+  if (asking.holds_up_others) step.reading_ms += asking.passes->reading_ms;
   const double drafting_ms = ms - asking.passes->reading_ms - asking.passes->held_up_ms;
   step.draft_ms += drafting_ms;
   step.drafter_ms.resize(step.drafters.size(), 0.0);
@@ -87,6 +86,32 @@ void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     note_failure(*sequences[i], drafter, index, asking.requests[i].failure);
   }
+}
+
+// That is no asking: such a text had no guesses that could have been right or wrong.
+void read_piece(Step& step, std::size_t index, const Asking::Piece& piece) {
+  Drafter& drafter = *step.drafters[index];
+  Sequence& s = *piece.sequence;
+  const std::int64_t known = drafter.known(s.seq, s.text);
+  const Stopwatch watch(step.clock);
+  const Status status = drafter.read(s.seq, s.text, piece.tokens);
+  const double ms = watch.elapsed_ms();
+  const std::int64_t n_read = status.ok() ? drafter.known(s.seq, s.text) - known : 0;
+  DrafterAccount& account = step.planner.account(index);
+  step.reading_ms += account.note_reading(n_read, ms, step.planner.target_cost());
+  account.give_back_reading(piece.tokens - std::max<std::int64_t>(n_read, 0),
+                            step.planner.target_cost());
+  s.stats.drafters[index].draft_ms += ms;
+  (s.answered ? s.stats.draft_ms : s.stats.draft_prompt_ms) += ms;
+  const std::string note = drafter.note(s.seq);
+  if (!note.empty()) s.stats.reason = note;
+  note_failure(s, drafter, index, status);
+}
+
+void ask(Step& step, std::size_t index, std::span<Sequence* const> askers) {
+  Asking asking = plan_asking(step, index, askers);
+  if (!asking.sequences.empty()) ask_for_guesses(step, index, asking);
+  for (const Asking::Piece& piece : asking.pieces) read_piece(step, index, piece);
 }
 
 }  // namespace

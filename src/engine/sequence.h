@@ -57,10 +57,11 @@ struct Sequence {
   // This step's trees. `proposed` keeps what the drafters said, `sent` what the target checks.
   std::optional<TokenTree> proposed;
   std::optional<TokenTree> sent;
-  bool planned = false;    // the planner chooses the width of this step
-  std::int32_t width = 1;  // of this step at most, whoever chooses (engine/step_width.h)
-  DrafterMask asked = 0;   // who was asked in this step, and could answer
-  TreeChances chances;     // of `proposed`, where the planner chooses
+  bool planned = false;     // the planner chooses the width of this step
+  std::int32_t width = 1;   // of this step at most, whoever chooses (engine/step_width.h)
+  DrafterMask asked = 0;    // who was asked in this step, and could answer
+  DrafterMask reading = 0;  // that read its text in pieces, and have begun to (engine/asking.h)
+  TreeChances chances;      // of `proposed`, where the planner chooses
   RequestPlan plan;
   Draws draws;  // what the drafted tokens of `proposed` were drawn from, for rules that need it
 

@@ -26,6 +26,7 @@
 
 #include "base/status.h"
 #include "draft/base/drafter.h"
+#include "engine/prompt_share.h"
 #include "engine/sequence.h"
 #include "model/language_model.h"
 #include "model/vocabulary.h"
@@ -56,6 +57,7 @@ struct Step {
   Planner& planner;
   const NowMs* clock;                                 // null: the machine's
   std::int32_t planned_width = CostCurve::kMaxWidth;  // of a sequence at most
+  PromptShare* prompts = nullptr;  // what drafters may read beside texts; null: no limit
   // The ended text that was put longest ago gives way; false: there is none.
   std::function<bool()> forget_oldest = {};
   std::vector<Part> parts;
@@ -67,6 +69,7 @@ struct Step {
   FallingChances chances;          // of all nodes proposed where the planner chooses
   double draft_ms = 0.0;
   std::vector<double> drafter_ms;  // [drafters], what each took
+  double reading_ms = 0.0;         // that texts which go on waited for what drafters read
   double plan_ms = 0.0;
   double evaluate_ms = 0.0;
   std::int32_t n_prompt = 0;  // of the evaluated tokens: of texts that are read as prompts

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <optional>
 
 #include "base/clock.h"
@@ -86,7 +85,7 @@ class StepDistributions : public TargetDistributions {
     if (sampler.greedy()) return certain(token, n_top);
     applied_ = node_;
     const Distribution q = sampler.apply(row);
-    after_.assign(row.size(), -std::numeric_limits<float>::infinity());
+    after_.assign(row.size(), kRuledOut);
     for (std::size_t i = 0; i < q.size(); ++i) {
       after_[static_cast<std::size_t>(q.token(i))] = q.scale * q.logits[i];
     }

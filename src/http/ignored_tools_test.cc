@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "http/completion/body_test.h"
 #include "http/completion/completion_task.h"
@@ -167,6 +168,29 @@ TEST_F(IgnoredToolsTest, WishesOfTheAnswerThatNothingComesOfAreSaidInAHeader) {
       EXPECT_EQ(reply.status, 200) << reply.body;
       EXPECT_EQ(ignored(reply, kIgnoredHeader), one.ignored) << one.fields;
     }
+  }
+}
+
+// A body has room for a million, which were compared with each other: minutes of a core.
+TEST_F(IgnoredToolsTest, HaveAMostTogetherWithTheOthersWhereverTheyAreRead) {
+  start();
+  for (const char* path :
+       {kChat, "/apply-template", "/v1/chat/completions/input_tokens", kResponses,
+        "/v1/responses/input_tokens", kMessages, "/v1/messages/count_tokens"}) {
+    const bool is_response = std::string_view(path).starts_with(kResponses);
+    Json asked = body(is_response ? kResponses : path, "{}");
+    Json& tools = asked["tools"] = Json::array();
+    for (int i = 0; i < 1024; ++i) tools.push_back({{"type", "own_" + std::to_string(i)}});
+    const HttpReply reply = post(path, asked);
+    EXPECT_EQ(reply.status, 200) << path << reply.body;
+    if (path == std::string_view(kChat)) {
+      EXPECT_TRUE(ignored(reply).starts_with("own_0, own_1, own_2")) << ignored(reply);
+    }
+    tools.push_back({{"type", "own_0"}});
+    const HttpReply refused = post(path, asked);
+    EXPECT_EQ(refused.status, 400) << path;
+    EXPECT_NE(refused.body.find("tools holds 1025, at most 1024 can be"), std::string::npos)
+        << path << refused.body;
   }
 }
 

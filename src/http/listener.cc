@@ -15,9 +15,11 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <cpp-httplib/httplib.h>
 
+#include "http/access/access.h"
 #include "http/connection/client_watch.h"
 #include "http/connection/connection_stream.h"
 #include "http/connection/connections.h"
@@ -94,6 +96,15 @@ void give_memory_back(std::size_t body_bytes) {
 #else
   (void)body_bytes;
 #endif
+}
+
+// As cpp-httplib compares them with a socket's peer: text by text.
+std::vector<std::string> names_of_proxies(const ServerOptions& options) {
+  std::vector<std::string> names;
+  for (const std::string& address : options.trusted_proxies) {
+    for (std::string& name : spellings_of(address)) names.push_back(std::move(name));
+  }
+  return names;
 }
 
 // A reply to what cpp-httplib never saw as a request.
@@ -200,6 +211,7 @@ class HttplibListener : public Listener {
     http_.set_keep_alive_timeout(kKeepAliveS);
     http_.set_keep_alive_max_count(1'000'000);
     http_.set_tcp_nodelay(true);
+    http_.set_trusted_proxies(names_of_proxies(o));
     http_.set_socket_options([](socket_t socket) {
       // Not the library's own choice, SO_REUSEPORT: a second server would share the port in
       // silence.

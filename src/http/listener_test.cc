@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <map>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "http/connection/connections.h"
 #include "http/listening_test.h"
@@ -22,6 +24,30 @@ using testing::RawReply;
 using testing::SocketClient;
 
 constexpr std::int64_t kLongMs = 60'000;  // for what comes, however slow the machine is
+
+// Who asked, as the access log has it.
+class LoggedRemotes : public LineSink {
+ public:
+  void write(std::string_view line) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    last_ = (*json::parse(line).value)["remote"].get<std::string>();
+    ++n_;
+  }
+  // Of the n-th request: its line comes behind its answer.
+  std::string of(int n) {
+    EXPECT_TRUE(eventually([&] {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return n_ == n;
+    }));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return last_;
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::string last_;
+  int n_ = 0;
+};
 
 class ListenerTest : public ListeningTest {
  protected:
@@ -139,6 +165,34 @@ TEST_F(ListenerTest, WhatIsNoRequestGetsAnErrorInTheSameForm) {
     EXPECT_TRUE(error_of(reply)["message"].is_string()) << c.bytes.substr(0, 60);
   }
   EXPECT_EQ(ask_over_socket("GET", "/health").status, 200);
+}
+
+// From the right: what is left of the first one that is not trusted anybody may have written.
+TEST_F(ListenerTest, TheClientIsTheLastAddressThatATrustedProxyNames) {
+  LoggedRemotes remotes;
+  log_ = &remotes;
+  listen({.trusted_proxies = {"10.0.0.9", "127.0.0.1"}});
+  int n = 0;
+  const auto logged = [&](std::string_view header) {
+    EXPECT_EQ(ask_over_socket("GET", "/v1/models", "", header).status, 200);
+    return remotes.of(++n);
+  };
+  EXPECT_EQ(logged("X-Forwarded-For: 6.6.6.6, 192.0.2.7, 10.0.0.9\r\n"), "192.0.2.7");
+  EXPECT_EQ(logged("X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 2001:db8::7\r\n"), "2001:db8::7");
+  EXPECT_EQ(logged(""), "127.0.0.1");
+  const std::string long_header = "X-Forwarded-For: " + std::string(5000, '1') + "\r\n";
+  EXPECT_EQ(logged(long_header), std::string(256, '1'));
+  end();
+}
+
+TEST_F(ListenerTest, OthersThanTrustedProxiesCannotSayWhoAsks) {
+  LoggedRemotes remotes;
+  log_ = &remotes;
+  listen({.trusted_proxies = {"10.0.0.9"}});
+  const std::string_view header = "X-Forwarded-For: 6.6.6.6, 10.0.0.9\r\n";
+  EXPECT_EQ(ask_over_socket("GET", "/v1/models", "", header).status, 200);
+  EXPECT_EQ(remotes.of(1), "127.0.0.1");
+  end();
 }
 
 TEST_F(ListenerTest, ABodyBeyondTheLimitIsRefusedWhetherItsLengthIsToldOrNot) {

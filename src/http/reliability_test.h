@@ -5,6 +5,8 @@
 // up is still there.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -48,7 +50,10 @@ inline double memory_mib() {
   std::uint64_t size = 0;
   std::uint64_t resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
-  return static_cast<double>(resident) * 4096.0 / (1 << 20);
+  if (soaks()) {  // else no amount is held to its limit
+    EXPECT_GT(resident, 0u) << "/proc/self/statm cannot be read";
+  }
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 // What slow clients do: something again and again, with a pause behind each time, on a thread of

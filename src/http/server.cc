@@ -107,9 +107,14 @@ HttpReply Server::route(const HttpRequest& request) {
   return reply;
 }
 
+std::shared_ptr<Call> Server::begin_call(const HttpRequest& request, std::string_view endpoint) {
+  if (log_ != nullptr) request.record->key = access_.key_number(request);
+  return std::make_shared<Call>(request, endpoint, state_.metrics(), log_);
+}
+
 HttpReply Server::answer(const HttpRequest& request) noexcept {
   try {
-    auto call = std::make_shared<Call>(request, label_of(request.path), state_.metrics(), log_);
+    auto call = begin_call(request, label_of(request.path));
     HttpReply reply;
     try {
       std::optional<HttpReply> refusal = refuse(request);
@@ -129,7 +134,7 @@ HttpReply Server::answer(const HttpRequest& request) noexcept {
 
 HttpReply Server::answer_unread(const HttpRequest& request, int status) noexcept {
   try {
-    auto call = std::make_shared<Call>(request, kOther, state_.metrics(), log_);
+    auto call = begin_call(request, kOther);
     HttpReply reply = error_reply(status, what_was_wrong(status));
     write_error(reply, error_form_of(request));
     access_.let_read(request, reply);

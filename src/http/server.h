@@ -6,7 +6,9 @@
 // Tested by server_test.cc.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string_view>
 
 #include "catalog/catalog.h"
 #include "http/access/access.h"
@@ -14,6 +16,7 @@
 #include "http/endpoint/server_state.h"
 #include "http/exchange/exchange.h"
 #include "http/metrics/access_log.h"
+#include "http/metrics/call.h"
 
 namespace outrider::http {
 
@@ -43,6 +46,8 @@ class Server {
 
  private:
   HttpReply route(const HttpRequest& request);
+  // `endpoint`: what it is counted as.
+  std::shared_ptr<Call> begin_call(const HttpRequest& request, std::string_view endpoint);
   bool is_open(const HttpRequest& request) const;  // needs no key
   std::optional<HttpReply> page_of(const HttpRequest& request) const;
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
 #include "input/prompt_file.h"
 #include "json/json.h"
 

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/utf8.h"
 #include "input/corpus.h"
 #include "json/json.h"
 
@@ -153,16 +152,6 @@ Result<std::vector<FilePrompt>> read_prompt_file(const std::string& path, std::s
                             " is empty; it takes JSON lines with 'turns', 'prompt' or 'messages'");
   }
   return prompts;
-}
-
-Status check_utf8(std::string_view text, std::string_view what) {
-  const std::optional<std::size_t> offset = first_invalid_utf8(text);
-  if (!offset) return Status();
-  char byte[8];
-  std::snprintf(byte, sizeof(byte), "0x%02X",
-                static_cast<unsigned>(static_cast<unsigned char>(text[*offset])));
-  return invalid_argument(std::string(what) + " is not valid UTF-8: byte " + byte + " at offset " +
-                          std::to_string(*offset) + " is not part of a character");
 }
 
 }  // namespace outrider

@@ -36,8 +36,4 @@ struct FilePrompt {
 // Errors name file, line and field; a file without prompts is an error.
 Result<std::vector<FilePrompt>> read_prompt_file(const std::string& path, std::size_t limit);
 
-// Empty when `text` is valid UTF-8, else an error that names the byte and its offset (from 0).
-// `what` begins the message: "the prompt".
-Status check_utf8(std::string_view text, std::string_view what);
-
 }  // namespace outrider

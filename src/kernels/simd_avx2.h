@@ -23,6 +23,7 @@ struct Avx2 {
   };
   static constexpr int kRows = 16;
   static constexpr int kTile = 4;
+  static constexpr int kFloatTile = 3;  // 12 sums, which leave registers for a column's weights
   static constexpr bool kUnpacksOnce = true;
 
   static Ahead ahead(int n, int /*bits*/) {
@@ -203,6 +204,7 @@ struct Avx2 {
 
 #if defined(__AVXVNNI__)
 struct AvxVnni : Avx2 {
+  static constexpr int kTile = 6;  // 12 sums: as many products as are under way at once, and more
   static constexpr std::uint8_t kFlip = 128;
   static __m256i iq4_table() { return table(kIq4Values, static_cast<char>(kFlip)); }
 
@@ -215,6 +217,37 @@ struct AvxVnni : Avx2 {
     }
     return sum;
   }
+
+  // Row by row each product would wait for the one before, and each vector be read for each row.
+  template <Values kValues, int kN>
+  class Dots {
+   public:
+    static constexpr int kPasses = 1;
+
+    template <class Start>
+    [[gnu::always_inline]] void begin(Start start) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kN; ++c) sums_[c] = set_int(start(c));
+    }
+    template <int kJ, int kPass, class Row>
+    [[gnu::always_inline]] void add(Bytes v, Row row) {
+      stay_in_registers(v);  // or GCC reads them from memory for each row
+#pragma GCC unroll 8
+      for (int c = 0; c < kN; ++c) {
+        const __m256i a = four(row(c));
+        sums_[c].a = _mm256_dpbusd_avx_epi32(sums_[c].a, v.a, a);
+        sums_[c].b = _mm256_dpbusd_avx_epi32(sums_[c].b, v.b, a);
+        stay_in_registers(sums_[c]);
+      }
+    }
+    template <class Start>
+    [[gnu::always_inline]] Ints sum(int c, Start /*start*/) const {
+      return sums_[c];
+    }
+
+   private:
+    Ints sums_[kN];
+  };
 };
 #else
 struct Avx2Plain : Avx2 {

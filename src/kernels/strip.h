@@ -20,6 +20,8 @@
 //                                  where registers hold all vectors of a group beside the sums
 //   halves, unsigned_bytes, signed_bytes, exponents   R header fields as floats
 //   kTile, kUnpacksOnce            rows of a tile; whether several tiles unpack once, to memory
+//   kFloatTile                     rows of a tile of float weights, where registers are too few
+//                                  for the sums of kTile; else left out (kernels/strip_floats.h)
 //   ahead(n, bits)                 what is fetched ahead with n rows; may be left out
 //                                  (kernels/fetch_ahead.h)
 //   largest(x, y)                  x > y ? x : y

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "api/completion_json.h"
+#include "api/status_json.h"
 #include "base/numbers.h"
 #include "base/utf8.h"
 #include "lab/bench_result.h"
-#include "lab/calibration.h"
 #include "run/stats_table.h"
 
 namespace outrider::lab {
@@ -175,7 +175,7 @@ Json bench_json(const BenchResult& r) {
   for (const BenchGroup& group : r.categories) categories[group.name] = group_json(group);
   Json object = {{"overall", group_json(r.overall)},
                  {"categories", std::move(categories)},
-                 {"cost_curve", points_json(r.costs)},
+                 {"cost_curve", api::costs_json(r.costs)},
                  {"floor", floor_json(r.floor)},
                  {"ceiling", ceiling_json(r.costs)},
                  {"calibration", score_json(r.score)},

@@ -150,14 +150,6 @@ MeasuredCurve curve_of(std::int32_t depth, const std::vector<CostSamples>& sampl
   return curve;
 }
 
-Json points_json(const std::vector<CostPoint>& points) {
-  Json list = Json::array();
-  for (const CostPoint& point : points) {
-    list.push_back({{"width", point.width}, {"ms", point.ms}});
-  }
-  return list;
-}
-
 Json calibration_json(const Calibration& c) {
   Json depths = Json::array();
   for (const MeasuredCurve& curve : c.curves) {

@@ -70,7 +70,4 @@ std::string calibration_table(const Calibration& calibration);
 // The curve as SVG, with T(1) and b * T(1) for reference.
 std::string calibration_plot(const Calibration& calibration);
 
-// The points of a curve file: [{"width", "ms"}, ...].
-json::Json points_json(const std::vector<CostPoint>& points);
-
 }  // namespace outrider::lab

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "lab/bench_statistics.h"
 #include "lab/draft_prediction.h"
 
 namespace outrider::lab {
@@ -33,8 +34,9 @@ struct DraftMake {
 // Of the speed of plain decoding, as it was measured with a draft.
 struct DraftSpeed {
   double speedup = 0.0;
-  double processor_speedup = 0.0;  // the same in processor time; 0: not known
-  bool identical = false;          // all texts were those of plain decoding
+  std::optional<Interval> interval = {};  // of the speedup; not given: no text had two tokens
+  double processor_speedup = 0.0;         // the same in processor time; 0: not known
+  bool identical = false;                 // all texts were those of plain decoding
 };
 
 struct DraftCandidate {

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "base/numbers.h"
+#include "lab/draft_choice.h"
 #include "lab/make_draft_run.h"
 
 namespace outrider::lab {
@@ -30,6 +31,8 @@ Json candidate_json(const DraftCandidate& c) {
   if (c.measured) {
     object["measured"] = {
         {"speedup", c.measured->speedup},
+        {"speedup_low", c.measured->interval ? Json(c.measured->interval->low) : Json()},
+        {"speedup_high", c.measured->interval ? Json(c.measured->interval->high) : Json()},
         {"processor_speedup",
          c.measured->processor_speedup > 0.0 ? Json(c.measured->processor_speedup) : Json()},
         {"identical", c.measured->identical}};
@@ -79,6 +82,11 @@ std::string make_draft_table(const MakeDraftResult& result) {
     table += candidate_row(result.candidates[i], result.chosen == i);
   }
   table += "\n";
+  for (const DraftCandidate& c : result.candidates) {
+    if (!c.measured) continue;
+    table += "measured: " + make_text(c.make) + ": " + speed_text(*c.measured) + "\n";
+    if (!c.measured->identical) table += "  not all of its texts are those of plain decoding\n";
+  }
   for (const std::string& note : result.notes) table += "note: " + note + "\n";
   table += result.verdict + "\n";
   if (result.chosen) table += "written: " + result.output + "\n";

@@ -13,11 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "backend/llama_loader.h"
+#include "base/machine_memory.h"
 #include "base/numbers.h"
 #include "draft/base/drafter_kind.h"
 #include "engine/engine.h"
 #include "lab/bench_run.h"
 #include "lab/calibration.h"
+#include "lab/draft_choice.h"
 #include "lab/draft_pieces.h"
 #include "llama/gguf/draft_writer.h"
 #include "model/measure_costs.h"
@@ -101,6 +104,7 @@ class MakeDraft {
   Result<DraftCandidate> try_one(const DraftMake& make);
   Result<gguf::DraftRecipe> recipe_of(const DraftMake& make) const;
   Status write(const DraftMake& make, const std::string& path, const std::string& title) const;
+  Status check_memory(const ModelOptions& options) const;
   Status open(const DraftMake& make);
   void close();
   Status time_target(LanguageModel& target, std::vector<double>& ms) const;
@@ -109,7 +113,6 @@ class MakeDraft {
   Status walk(DraftCandidate& candidate);
   Status measure_best();
   Status measure(DraftCandidate& candidate);
-  void choose();
 
   const Harness& harness_;
   const MakeDraftPlan& plan_;
@@ -197,12 +200,26 @@ Status MakeDraft::write(const DraftMake& make, const std::string& path,
        .progress = [&](double done) { harness_.watcher.update("writing " + title, done); }});
 }
 
-// Writes the candidate and loads it beside the target.
+// Whether the machine has memory for it beside the target: else the kernel would end the process.
+Status MakeDraft::check_memory(const ModelOptions& options) const {
+  const Result<std::uint64_t> needed = LlamaLoader().estimate_memory(options);
+  const std::uint64_t free = plan_.free_memory ? plan_.free_memory() : free_memory();
+  if (!needed.ok() || free == 0 || *needed <= free) return Status();  // loading says what is wrong
+  return unsupported("it needs " + gibibytes(*needed) + " of memory beside the target, and " +
+                     gibibytes(free) + " are free");
+}
+
+// Writes the candidate and loads it beside the target. Without a change the source is it: a copy
+// would take minutes and a disk. Errors: write()'s; kUnsupported where memory is short, which
+// another candidate may take less of.
 Status MakeDraft::open(const DraftMake& make) {
   close();
-  OUTRIDER_RETURN_IF_ERROR(write(make, file_.path(), make_text(make)));
   ModelOptions options = plan_.draft;
-  options.path = file_.path();
+  options.path = make == DraftMake() ? plan_.source : file_.path();
+  if (make != DraftMake()) {
+    OUTRIDER_RETURN_IF_ERROR(write(make, file_.path(), make_text(make)));
+  }
+  OUTRIDER_RETURN_IF_ERROR(check_memory(options));
   Runtime& runtime = harness_.runtime;
   OUTRIDER_RETURN_IF_ERROR(runtime.load(ModelRole::kDraft, options));
   bool ending = false;
@@ -212,7 +229,9 @@ Status MakeDraft::open(const DraftMake& make) {
     ending = true;
   }
   if (harness_.watcher.interrupted()) return cancelled("interrupted");
-  return runtime.status().draft.error;
+  const Status loaded = runtime.status().draft.error;
+  if (loaded.code() == StatusCode::kResourceExhausted) return unsupported(loaded.message());
+  return loaded;
 }
 
 void MakeDraft::close() {
@@ -294,7 +313,8 @@ Result<DraftCandidate> MakeDraft::try_one(const DraftMake& make) {
   DraftCandidate candidate{.make = make};
   candidate.status = open(make);
   std::error_code error;
-  candidate.bytes = std::filesystem::file_size(file_.path(), error);
+  candidate.bytes =
+      make == DraftMake() ? source_.bytes : std::filesystem::file_size(file_.path(), error);
   if (candidate.status.ok()) candidate.status = walk(candidate);
   close();
   if (harness_.watcher.interrupted()) return cancelled("interrupted");
@@ -304,9 +324,10 @@ Result<DraftCandidate> MakeDraft::try_one(const DraftMake& make) {
 
 // As `bench` does it, on the prompts of the texts that were walked.
 Status MakeDraft::measure(DraftCandidate& candidate) {
-  OUTRIDER_RETURN_IF_ERROR(open(candidate.make));
+  candidate.status = open(candidate.make);
+  if (is_final(candidate.status)) return candidate.status;
+  if (!candidate.status.ok()) return Status();
   BenchPlan bench{.prompts = sample_.prompts, .categories = {""}, .model = plan_.target};
-  bench.repeat = 1;
   bench.request.sampling = plan_.sample.sampling;
   bench.request.seed = plan_.sample.seed;
   bench.request.max_tokens = plan_.sample.max_tokens;
@@ -317,6 +338,7 @@ Status MakeDraft::measure(DraftCandidate& candidate) {
   if (!run.failure.ok()) return run.failure;
   const BenchGroup& all = run.result.overall;
   candidate.measured = {.speedup = all.speedup.value_or(0.0),
+                        .interval = all.interval,
                         .processor_speedup = all.processor_speedup().value_or(0.0),
                         .identical = all.identical == all.pairs};
   return Status();
@@ -326,45 +348,11 @@ Status MakeDraft::measure_best() {
   std::int32_t left = plan_.most_measured;
   for (const std::size_t i : best_drafts(result_.candidates)) {
     DraftCandidate& candidate = result_.candidates[i];
-    if (left-- <= 0 || !candidate.prediction.pays()) break;
+    if (left <= 0 || !candidate.prediction.pays()) break;
     OUTRIDER_RETURN_IF_ERROR(measure(candidate));
+    if (candidate.measured) --left;
   }
   return Status();
-}
-
-// The fastest of those that were measured; where none was to be, of all.
-void MakeDraft::choose() {
-  const std::vector<std::size_t> order = best_drafts(result_.candidates);
-  if (order.empty()) {
-    result_.verdict = "no draft of '" + base_name(plan_.source) + "' works for '" +
-                      base_name(plan_.target.path) +
-                      "': " + result_.candidates.front().status.message();
-    return;
-  }
-  double best = 1.0;
-  for (const std::size_t i : order) {
-    const DraftCandidate& candidate = result_.candidates[i];
-    if (plan_.most_measured > 0 && !candidate.measured) continue;
-    const double speedup =
-        candidate.measured ? candidate.measured->speedup : candidate.prediction.speedup;
-    if (speedup <= best) continue;
-    best = speedup;
-    result_.chosen = i;
-  }
-  if (result_.chosen) {
-    result_.verdict = "the best is " + make_text(result_.candidates[*result_.chosen].make) + ": " +
-                      fixed(best, 2) + " times the speed of plain decoding, " +
-                      (plan_.most_measured > 0 ? "measured" : "predicted");
-    const bool is_copy = result_.candidates[*result_.chosen].make == DraftMake();
-    if (is_copy) result_.verdict += "; it is no better than -d " + plan_.source;
-    return;
-  }
-  const DraftCandidate& first = result_.candidates[order.front()];
-  result_.verdict = "no draft of '" + base_name(plan_.source) + "' pays: the best one (" +
-                    make_text(first.make) + ") is " +
-                    (first.measured ? "measured at " + fixed(first.measured->speedup, 2)
-                                    : "predicted at " + fixed(first.prediction.speedup, 2)) +
-                    " times the speed of plain decoding";
 }
 
 Result<MakeDraftResult> MakeDraft::run() {
@@ -381,7 +369,11 @@ Result<MakeDraftResult> MakeDraft::run() {
   const Status measured = measure_best();
   close();
   if (!measured.ok()) return measured;
-  choose();
+  DraftChoice choice = choose_draft(result_.candidates, {.is_measured = plan_.most_measured > 0,
+                                                         .source = plan_.source,
+                                                         .target = plan_.target.path});
+  result_.chosen = choice.chosen;
+  result_.verdict = std::move(choice.verdict);
   if (result_.chosen) {
     OUTRIDER_RETURN_IF_ERROR(
         write(result_.candidates[*result_.chosen].make, plan_.output, base_name(plan_.output)));

@@ -2,13 +2,16 @@
 // of the target itself.
 //
 // Every candidate of the search (draft_search.h) is written, loaded beside the target, walked along
-// what the target said (draft_walk.h) and removed again. The few that are predicted to be the
-// fastest are measured as `bench` does it, and the fastest of these is written. Where none is
-// faster than plain decoding, nothing is.
-// Tested by make_draft_run_test.cc on tiny models, and by tests/cli_make_draft_test.cc.
+// what the target said (draft_walk.h) and removed again; one for which memory is too short is not
+// usable. The few that are predicted to be the fastest are measured as `bench` does it, until the
+// intervals are narrow, and draft_choice.h chooses which of these is written. Where none is faster
+// than plain decoding for certain, nothing is.
+// Tested by make_draft_run_test.cc and made_draft_test.cc on tiny models, and by
+// tests/cli_make_draft_test.cc.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +40,8 @@ struct MakeDraftPlan {
   std::int32_t most_measured = 2;  // candidates; 0: what is predicted decides
   std::string command;
   NowMs now_ms = {};  // of passes; empty: the machine's clock
+  // Bytes that the machine has left, 0: not known; empty: what free_memory() says.
+  std::function<std::uint64_t()> free_memory = {};
 };
 
 struct MakeDraftResult {

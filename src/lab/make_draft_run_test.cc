@@ -1,8 +1,9 @@
-// Making drafts of tiny models, and that they draft: the same text, at every temperature.
+// Making drafts of tiny models. That they draft: made_draft_test.cc.
 #include "lab/make_draft_run.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "backend/llama_loader.h"
@@ -156,9 +157,11 @@ TEST_F(MakeDraftTest, TheBestIsMeasuredAndTheTextIsThatOfPlainDecoding) {
     if (!candidate.measured) continue;
     ++n_measured;
     EXPECT_GT(candidate.measured->speedup, 0.0);
+    EXPECT_TRUE(candidate.measured->interval) << "one repetition tells nothing";
     EXPECT_TRUE(candidate.measured->identical);
   }
   EXPECT_EQ(n_measured, 1U) << result.verdict;
+  EXPECT_NE(make_draft_table(result).find("\nmeasured: "), std::string::npos);
   EXPECT_EQ(dir_.n_entries(), result.chosen ? 2 : 1);
 }
 
@@ -287,6 +290,41 @@ TEST_F(MakeDraftTest, ATypeThatIsNoneIsACandidateThatCannotBeUsed) {
   EXPECT_NE(make_draft_table(result).find("not usable: unknown type"), std::string::npos);
 }
 
+TEST_F(MakeDraftTest, ACandidateForWhichMemoryIsShortIsNotUsableAndTheNextOneIsTried) {
+  open(tiny());
+  plan_.types.emplace();
+  plan_.n_left_out = {2};
+  plan_.n_tokens.emplace();
+  const Result<std::uint64_t> whole = LlamaLoader().estimate_memory(plan_.draft);
+  ASSERT_TRUE(whole.ok());
+  plan_.free_memory = [&whole] { return *whole - 1; };
+  const MakeDraftResult result = made();
+  ASSERT_GT(result.candidates.size(), 1U);
+  const Status& as_it_is = result.candidates[0].status;
+  EXPECT_EQ(as_it_is.code(), StatusCode::kUnsupported);
+  EXPECT_NE(as_it_is.message().find("of memory beside the target"), std::string::npos)
+      << as_it_is.message();
+  EXPECT_TRUE(result.candidates[1].status.ok()) << result.candidates[1].status.message();
+  EXPECT_EQ(dir_.n_entries(), result.chosen ? 2 : 1);
+}
+
+// A copy would take as long, and as much of the disk, as the target is large.
+TEST_F(MakeDraftTest, TheSourceAsItIsIsTriedWithoutACopy) {
+  open(tiny());
+  std::vector<std::string> titles;
+  const Result<MakeDraftResult> result = make_draft(
+      harness({.progress = [&](const std::string& title, double) { titles.push_back(title); }}),
+      plan_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->candidates[0].status.ok());
+  const auto was_told = [&](const std::string& title) {
+    return std::find(titles.begin(), titles.end(), title) != titles.end();
+  };
+  EXPECT_TRUE(was_told("trying as it is"));
+  EXPECT_FALSE(was_told("writing as it is"));
+  EXPECT_TRUE(was_told("writing q4_0")) << "the control";
+}
+
 // Wherever it is interrupted: while the sample is written, a candidate written, loaded or tried.
 TEST_F(MakeDraftTest, AnInterruptionAnywhereLeavesNothing) {
   open(tiny(), /*pass_ms=*/1);
@@ -309,91 +347,6 @@ TEST_F(MakeDraftTest, AnInterruptionAnywhereLeavesNothing) {
     EXPECT_EQ(runtime_->status().draft.info, std::nullopt) << at << " left a draft loaded";
   }
 }
-
-struct MadeCase {
-  const char* name;
-  testing::TinyTokenizer tokenizer;
-  DraftMake make;
-};
-
-class MadeDraftTest : public ::testing::TestWithParam<MadeCase> {};
-
-// The finished file is a draft like any other.
-TEST_P(MadeDraftTest, TheTextIsThatOfPlainDecodingAndSomeGuessesHold) {
-  const testing::TempDir dir;
-  TinyModelOptions options = tiny();
-  options.vocabulary.tokenizer = GetParam().tokenizer;
-  if (options.vocabulary.tokenizer == testing::TinyTokenizer::kBpe) {
-    options.vocabulary.add_bos = false;
-  }
-  const std::string target_path = dir.file("target.gguf");
-  ASSERT_TRUE(testing::write_tiny_gguf(target_path, options).ok());
-  const DraftMake& make = GetParam().make;
-  gguf::DraftRecipe recipe{.type = make.type};
-  if (make.n_tokens > 0) {
-    const auto tokens = DraftTokens::create(target_path, {"Once upon a time the END ###"}, {});
-    ASSERT_TRUE(tokens.ok()) << tokens.status().message();
-    recipe.tokens = (*tokens)->chosen(make.n_tokens);
-    ASSERT_LT(static_cast<std::int32_t>(recipe.tokens.size()), (*tokens)->size());
-  }
-  for (std::int32_t layer = 0; layer < 4 && make.n_left_out > 0; ++layer) {
-    if (layer < make.first_left_out || layer >= make.first_left_out + make.n_left_out) {
-      recipe.layers.push_back(layer);
-    }
-  }
-  ASSERT_TRUE(gguf::write_draft(target_path, dir.file("draft.gguf"), recipe).ok());
-
-  LlamaLoader loader(
-      LlamaLoaderOptions{.probe_budget_ms = 100, .cache_folder = std::filesystem::path()});
-  Result<std::unique_ptr<Runtime>> runtime =
-      Runtime::create({.slots = 1, .reuse_prefix = false}, loader);
-  ASSERT_TRUE(runtime.ok());
-  ASSERT_TRUE((*runtime)->load(ModelRole::kTarget, model(target_path)).ok());
-  ASSERT_TRUE((*runtime)->load(ModelRole::kDraft, model(dir.file("draft.gguf"))).ok());
-  ASSERT_TRUE((*runtime)->wait_loaded(-1));
-  const Status loaded = (*runtime)->status().draft.error;
-  ASSERT_TRUE(loaded.ok()) << loaded.message();
-  const std::shared_ptr<const Target> target = (*runtime)->target();
-  const Harness harness{.runtime = **runtime, .target = *target};
-  std::int64_t accepted = 0;
-  std::int64_t drafted = 0;
-  for (const float temperature : {0.0f, 1.0f}) {
-    for (std::int64_t seed = 1; seed <= 4; ++seed) {
-      CompletionRequest request;
-      request.prompt = {std::string("Once upon a time")};
-      request.sampling.temperature = temperature;
-      request.seed = seed;
-      request.max_tokens = 40;
-      request.width = 4;
-      request.drafters.chains = {{std::string(kDraftModelName)}};
-      const Result<Completion> with_draft = complete(harness, request);
-      request.speculative = false;
-      const Result<Completion> plain = complete(harness, request);
-      ASSERT_TRUE(with_draft.ok() && plain.ok());
-      EXPECT_EQ(with_draft->tokens, plain->tokens) << "T " << temperature << ", seed " << seed;
-      accepted += with_draft->speculation.accepted;
-      drafted += with_draft->speculation.drafted;
-    }
-  }
-  EXPECT_GT(drafted, 0);
-  EXPECT_GT(accepted, 0) << "of " << drafted;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Makes, MadeDraftTest,
-    ::testing::Values(
-        MadeCase{"AsItIs", testing::TinyTokenizer::kSpm, {}},
-        MadeCase{"OtherType", testing::TinyTokenizer::kSpm, {.type = "q4_0"}},
-        MadeCase{"FewerTokens", testing::TinyTokenizer::kSpm, {.n_tokens = 1}},
-        MadeCase{"FewerBytePairs", testing::TinyTokenizer::kBpe, {.n_tokens = 1}},
-        MadeCase{
-            "FewerLayers", testing::TinyTokenizer::kSpm, {.first_left_out = 1, .n_left_out = 1}},
-        MadeCase{"All",
-                 testing::TinyTokenizer::kBpe,
-                 {.type = "q5_0", .n_tokens = 1, .first_left_out = 2, .n_left_out = 1}}),
-    [](const ::testing::TestParamInfo<MadeCase>& instance) {
-      return std::string(instance.param.name);
-    });
 
 }  // namespace
 }  // namespace outrider::lab

@@ -146,7 +146,6 @@ std::int32_t Opener::widest_to_probe() const {
 Status Opener::load(const LoadPlan& plan) {
   opened_.model.reset();  // before its successor: two of them may not fit into memory
   opened_.file.reset();
-  const Stopwatch watch;
   FileOptions how = file_options(options_, plan.extra_bufts);
   how.prediction = prediction_.wanted && target_.speculation;
   Result<std::shared_ptr<ModelFile>> file = ModelFile::load(options_.path, how, hooks_);
@@ -154,9 +153,7 @@ Status Opener::load(const LoadPlan& plan) {
   opened_.file = std::move(*file);
   opened_.extra_bufts = plan.extra_bufts;
   opened_.settings = plan.context;
-  const Status created = create_model(options_, widest_);
-  opened_.load_seconds += watch.elapsed_ms() / 1000.0;
-  return created;
+  return create_model(options_, widest_);
 }
 
 Status Opener::create_model(const ModelOptions& options, std::int32_t max_width) {
@@ -363,14 +360,6 @@ Status Opener::limit_to_exact(const RuleFacts& facts, const LoadPlan& plan) {
 Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
                                  const TargetOptions& target) {
   return Opener(options, hooks, target).open();
-}
-
-Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
-                                 std::int32_t widest) {
-  TargetOptions target;
-  target.widest = widest;
-  target.speculation = widest > 1;
-  return open_target(options, hooks, target);
 }
 
 Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,

@@ -60,11 +60,12 @@ struct OpenedTarget {
   Exactness exactness;
   ContextSettings settings;        // in effect: the model's
   bool extra_bufts = true;         // whether weights may lie in repacked buffers
+  std::vector<std::string> notes;  // for the user: what his choices cost, what was replaced
+
+  // Of the probe, for its tests alone.
   std::int32_t longest_piece = 0;  // prompt pieces up to this were seen to leave the same state
   bool probe_cached = false;       // the verdict was known
-  double load_seconds = 0.0;       // files and contexts
   double probe_seconds = 0.0;      // 0 when cached or left out
-  std::vector<std::string> notes;  // for the user: what his choices cost, what was replaced
 };
 
 // `hooks` as for ModelFile::load; its flag also cancels the probe. A probe that fails does not keep
@@ -74,10 +75,6 @@ struct OpenedTarget {
 // OUTRIDER_PROBE_BUDGET_MS.
 Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
                                  const TargetOptions& target);
-
-// The same with defaults: what most callers want.
-Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& hooks,
-                                 std::int32_t widest);
 
 // A draft model. Its numbers need not be exact, since the target's choice does not depend on them:
 // the fastest settings, whatever options.exact says.

@@ -208,7 +208,7 @@ TEST_F(OpenTargetTest, CancellingDuringTheProbeCancelsTheOpening) {
 }
 
 TEST_F(OpenTargetTest, FailuresAreTheLoadersOwn) {
-  EXPECT_EQ(open_target(options(dir_.file("none.gguf")), {}, 4).status().code(),
+  EXPECT_EQ(open_target(options(dir_.file("none.gguf")), {}, target()).status().code(),
             StatusCode::kNotFound);
   const std::string good = model("Q4_0");
   const Result<std::vector<testing::BadModelFile>> bad =
@@ -219,7 +219,8 @@ TEST_F(OpenTargetTest, FailuresAreTheLoadersOwn) {
     EXPECT_FALSE(opened.ok()) << file.what;
     EXPECT_NE(opened.status().message().find(file.path), std::string::npos) << file.what;
   }
-  EXPECT_EQ(open_target(options(good), {}, 0).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(open_target(options(good), {}, target(/*widest=*/0)).status().code(),
+            StatusCode::kInvalidArgument);
   ModelOptions odd = options(good);
   odd.cache_type_k = "q9_9";
   EXPECT_EQ(open_target(odd, {}, target()).status().code(), StatusCode::kInvalidArgument);

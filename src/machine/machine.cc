@@ -36,7 +36,7 @@ std::string device_names() {
 }  // namespace
 
 std::int32_t used_threads(const ModelOptions& options) {
-  return options.n_threads > 0 ? options.n_threads : llama::physical_cores();
+  return llama::threads_of(options.n_threads);
 }
 
 Machine this_machine() {

@@ -104,6 +104,12 @@ void AcceptanceTable::learn_prediction(std::size_t drafter, std::int32_t depth, 
   drafters_[drafter].predictions[depth_class(depth)].add(right, kPredictionMemory);
 }
 
+bool AcceptanceTable::ever_right(std::size_t drafter) const {
+  const auto& counts = drafters_[drafter].by_confidence;
+  return std::any_of(counts.begin(), counts.end(),
+                     [](const Count& count) { return count.right > 0.0; });
+}
+
 void AcceptanceTable::forget(std::size_t drafter) { drafters_[drafter] = PerDrafter(); }
 
 std::vector<double> AcceptanceTable::numbers(std::size_t drafter) const {

@@ -49,6 +49,9 @@ class AcceptanceTable {
   double upper_prediction(std::size_t drafter, std::int32_t depth) const;
   void learn_prediction(std::size_t drafter, std::int32_t depth, bool right);
 
+  // Whether any guess of the drafter was right, in this run or in one that was recalled.
+  bool ever_right(std::size_t drafter) const;
+
   // What was learned of this drafter is void: another one has its index.
   void forget(std::size_t drafter);
 

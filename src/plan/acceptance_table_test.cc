@@ -66,6 +66,23 @@ TEST(AcceptanceTable, AChangeIsFollowed) {
   EXPECT_LT(table.prediction(0, 1), 0.2);
 }
 
+TEST(AcceptanceTable, ADrafterWasEverRightFromItsFirstHitOn) {
+  AcceptanceTable table;
+  const GuessClaim claim{.drafter = 1, .depth = 2, .confidence = 0.5f};
+  for (int i = 0; i < 50; ++i) table.learn(claim, false);
+  EXPECT_FALSE(table.ever_right(1));
+  table.learn({.drafter = 1, .depth = 1, .confidence = 0.1f}, true);
+  EXPECT_TRUE(table.ever_right(1));
+  EXPECT_FALSE(table.ever_right(0)) << "another one";
+  for (int i = 0; i < 5000; ++i) table.learn(claim, false);
+  EXPECT_TRUE(table.ever_right(1));
+  AcceptanceTable next_run;
+  ASSERT_TRUE(next_run.recall(0, table.numbers(1)));
+  EXPECT_TRUE(next_run.ever_right(0));
+  table.forget(1);
+  EXPECT_FALSE(table.ever_right(1));
+}
+
 // Little was seen: it may well be better than it looks. Much was seen: hardly.
 TEST(AcceptanceTable, HopeShrinksWithExperience) {
   AcceptanceTable table;

@@ -42,9 +42,10 @@ void CostCurve::note(std::int32_t width, double ms) {
   ++n_noted_;
   ++entry.n;
   double off = time - level_ - entry.shape;
-  if (n_noted_ == 2 && entry.n == 2 && off < 0.0) {
-    // The very first one may have been held up, and a pass is never too quick.
-    level_ += off;
+  if (entry.n == 2 && width == smallest_ && off < 0.0) {
+    // The very first one may have been held up, and a pass is never too quick. Where others were
+    // noted in between, the level is theirs as well.
+    (n_widths_ == 1 ? level_ : entry.shape) += off;
     off = 0.0;
   }
   if (begins_to_compare) {

@@ -12,7 +12,8 @@
 //
 // Where nothing was measured, no neighbour bounds what the first wide pass says, and one that was
 // held up would not be tried again. So widths compare only when a second pass of one was seen, and
-// the quicker of the two counts; what was seen once until then is forgotten.
+// the quicker of the two counts; what was seen once until then is forgotten. Of the smallest width,
+// too, the quicker of the first two passes counts, whatever was seen in between.
 //
 // What was never measured is read off a straight line between the measured neighbours; beyond the
 // largest width, off the line through it and the largest one of at most half its size. (Not in

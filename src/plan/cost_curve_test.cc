@@ -98,6 +98,22 @@ TEST(CostCurve, WithoutAMeasurementNoPassAloneSaysWhatAWidthTakes) {
   }
 }
 
+// Nor of the smallest one, whose second pass may come behind those of another width.
+TEST(CostCurve, AFirstSingleTokenThatWasHeldUpIsOutweighedByTheSecond) {
+  for (const int between : {0, 1, 2, 5}) {
+    CostCurve curve;
+    curve.note(1, 2000.0);
+    for (int i = 0; i < between; ++i) curve.note(2, 31.0);
+    curve.note(1, 30.0);
+    EXPECT_NEAR(curve.ms(1), 30.0, 1e-9) << between;
+    if (between > 0) {
+      EXPECT_NEAR(curve.ms(2), 31.0, 1e-9) << between;
+    }
+    curve.note(1, 2000.0);
+    EXPECT_LT(curve.ms(1), 40.0) << between << ": nor does a later one say so";
+  }
+}
+
 TEST(CostCurve, WhatIsImpossibleIsNotNoted) {
   CostCurve curve;
   for (const double ms : {0.0, -1.0, std::nan(""), HUGE_VAL}) curve.note(1, ms);

@@ -1,5 +1,7 @@
 #include "plan/drafter_account.h"
 
+#include <limits>
+
 namespace outrider {
 namespace {
 
@@ -22,6 +24,8 @@ void DrafterAccount::note_gain(const DrafterGain& gain) {
   risk_.note_gain(gain.measured_ms);
   // What reading has not yet brought back may be lost already.
   const double may_be_lost_ms = kLostOfTime * elapsed_ms_ - risk_.invested_ms();
+  measured_.bound_losses(gain.ever_right ? std::numeric_limits<double>::infinity()
+                                         : kNeverRightLost);
   expected_.note_gain(gain.expected_ms, may_be_lost_ms, gain.token_ms);
   measured_.note_gain(gain.measured_ms, kMeasuredToExpected * may_be_lost_ms, gain.token_ms);
 }
@@ -38,9 +42,14 @@ void DrafterAccount::give_back_reading(std::int64_t tokens, const CostCurve& tar
   risk_.give_back(reading_ms(tokens, target));
 }
 
+void DrafterAccount::go_on_reading(std::int64_t tokens, const CostCurve& target) {
+  risk_.correct(reading_ms(tokens, target));
+}
+
 std::optional<double> DrafterAccount::begin_exploration(std::int64_t unread,
-                                                        const CostCurve& target) {
-  const double expected_ms = pass_ms(/*first=*/true, 1, target) + reading_ms(unread, target);
+                                                        const CostCurve& target, double times) {
+  const double expected_ms =
+      times * (pass_ms(/*first=*/true, 1, target) + reading_ms(unread, target));
   if (!exploration_.begin(expected_ms, target.ms(1), elapsed_ms_)) return std::nullopt;
   return expected_ms;
 }

@@ -67,6 +67,11 @@ class DrafterAccount {
     return costs_.reading_ms(tokens, target);
   }
 
+  // Whether reading was seen (DrafterCosts::has_read).
+  bool has_read() const { return costs_.has_read(); }
+  // Whether any pass or reading of it was seen (DrafterCosts::was_seen).
+  bool was_seen() const { return costs_.was_seen(); }
+
   // --- what it gains ---
 
   void note_gain(const DrafterGain& gain);
@@ -81,15 +86,19 @@ class DrafterAccount {
   bool may_read(const UnreadText& text, const CostCurve& target) const;
   // Whether that may be risked now; if so, it is begun. Of several texts: their tokens together.
   bool begin_reading(const UnreadText& text, const CostCurve& target);
-  // `tokens` of what was begun could not be read: the drafter could not guess.
+  // `tokens` of what was begun are not read now: the drafter could not guess, or reads in pieces.
   void give_back_reading(std::int64_t tokens, const CostCurve& target);
+  // A later piece of what was begun is read. It was risked then.
+  void go_on_reading(std::int64_t tokens, const CostCurve& target);
 
   // --- exploration (plan/exploration.h) ---
 
   // Whether the drafter may be asked now although it would not pay; it would read `unread` tokens.
-  // If so, what that is expected to take is taken from what is left for exploration, and returned.
-  std::optional<double> begin_exploration(std::int64_t unread, const CostCurve& target);
-  // It took `ms` where `expected_ms` were taken.
+  // If so, what that is expected to take, counted `times`, is taken from what is left for
+  // exploration, and returned. With 10 it is asked for a tenth of the allowance.
+  std::optional<double> begin_exploration(std::int64_t unread, const CostCurve& target,
+                                          double times = 1.0);
+  // It took `ms`, counted likewise, where `expected_ms` were taken.
   void end_exploration(double expected_ms, double ms) { exploration_.end(expected_ms, ms); }
 
   // --- time ---

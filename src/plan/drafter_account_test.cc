@@ -63,6 +63,33 @@ TEST(DrafterAccount, BadLuckAloneSuspendsItLaterAndForNoLonger) {
   EXPECT_FALSE(account.suspended());
 }
 
+TEST(DrafterAccount, OneThatWasNeverRightMayLoseTwoTokensUntilItIs) {
+  DrafterGain wrong{.expected_ms = 0.1 * kToken,
+                    .measured_ms = -0.4 * kToken,
+                    .tokens = 1,
+                    .worth_ms = kToken,
+                    .token_ms = kToken};
+  for (const bool ever_right : {false, true}) {
+    wrong.ever_right = ever_right;
+    DrafterAccount account = aged();
+    double lost = 0.0;
+    while (!account.suspended()) {
+      account.note_gain(wrong);
+      lost += 0.4 * kToken;
+    }
+    const double limit = ever_right ? kMeasuredLimits.most_lost : kNeverRightLost;
+    EXPECT_NEAR(lost, limit * kToken, 0.41 * kToken);
+    account.note_step(0.1 * kToken);
+    EXPECT_TRUE(account.suspended());
+    if (ever_right) continue;
+    DrafterGain first_hit = wrong;
+    first_hit.ever_right = true;
+    account.note_gain(first_hit);
+    account.note_step(0.1 * kToken);
+    EXPECT_FALSE(account.suspended()) << "so much may be lost by one that was right";
+  }
+}
+
 // Such a suspension would end with its step.
 TEST(DrafterAccount, ATokenOrThreeThatGuessesLoseByChanceAtTheBeginningSuspendNobody) {
   for (const double lost : {1.6, 2.5, 3.9}) {
@@ -192,6 +219,23 @@ TEST(DrafterAccount, ExplorationWaitsUntilEnoughTimeHasPassed) {
   account.note_pass(/*first=*/true, 1, 1.3 * kToken, target());
   account.end_exploration(*expected, 1.3 * kToken);
   EXPECT_FALSE(account.begin_exploration(0, target())) << "what it took is counted";
+}
+
+TEST(DrafterAccount, WhatCountsTenTimesIsExploredForATenthOfTheAllowance) {
+  for (const double times : {1.0, 10.0}) {
+    DrafterAccount account;
+    account.expect_passes(0.3);
+    double spent = 0.0;  // in times of a single token
+    for (int step = 0; step < 20000; ++step) {
+      account.note_step(kToken);
+      const std::optional<double> expected = account.begin_exploration(0, target(), times);
+      if (!expected) continue;
+      EXPECT_DOUBLE_EQ(*expected, times * 0.3 * kToken);
+      account.end_exploration(*expected, times * 0.3 * kToken);
+      spent += 0.3;
+    }
+    EXPECT_NEAR(times * spent, DrafterAccount::kAllowance * 20000.0, 6.0) << times;
+  }
 }
 
 // Not let into a long text for what another run lost, it could never show that it has become

@@ -51,6 +51,8 @@ class DrafterCosts {
   double reading_ms(std::int64_t tokens, const CostCurve& target) const;
   // Whether reading was seen, in this run or in one that was recalled.
   bool has_read() const { return read_tokens_ > 0.0; }
+  // Likewise of anything that it does.
+  bool was_seen() const { return has_read() || !first_.empty() || !further_.empty(); }
 
   // Writes down what is known of passes and reading, for later runs.
   void tell(DrafterExperience* experience) const;

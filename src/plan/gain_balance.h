@@ -17,6 +17,9 @@
 // are wider. Expected gains vary less, and they do not stay wrong: chances are learned from every
 // guess.
 //
+// A drafter of which no guess was ever right may lose less (kNeverRightLost): one that is right in
+// half of its guesses loses that once in hundreds of times before its first hit.
+//
 // Example. A single token takes 70 ms, and 140 ms may be lost. Two steps are expected to gain -100
 // and -50 ms: the balance is -150 ms, and the drafter is suspended. Of 15,000 ms the allowance of a
 // hundredth is 150 ms: then the balance is 0, and it is asked again.
@@ -24,6 +27,8 @@
 // Times are milliseconds, limits are in times of a single token. One thread. Cost: O(1). Tested by
 // gain_balance_test.cc, both balances together by drafter_account_test.cc.
 #pragma once
+
+#include <limits>
 
 namespace outrider {
 
@@ -42,11 +47,16 @@ inline constexpr BalanceLimits kExpectedLimits{
 // such a one would end with its step.
 inline constexpr BalanceLimits kMeasuredLimits{
     .least_lost = 4.0, .most_lost = 6.0, .most_gained = 6.0, .ends_at = -4.0};
+// What the latter may lose, and where its suspensions end, while no guess was ever right.
+inline constexpr double kNeverRightLost = 2.0;
 
 class GainBalance {
  public:
   explicit GainBalance(const BalanceLimits& limits) : limits_(limits) {}
 
+  // From now on no more than `tokens` may be lost, and a suspension does not end below that, where
+  // the limits say more; > 0.
+  void bound_losses(double tokens) { bound_ = tokens; }
   // A step gained `gain_ms`. The drafter is suspended from now on where the balance is below
   // -may_be_lost_ms, taken within the limits.
   void note_gain(double gain_ms, double may_be_lost_ms, double token_ms);
@@ -57,6 +67,7 @@ class GainBalance {
 
  private:
   BalanceLimits limits_;
+  double bound_ = std::numeric_limits<double>::infinity();  // of losses, in single tokens
   double balance_ms_ = 0.0;
   double token_ms_ = 0.0;  // when a gain was noted last
   bool suspended_ = false;

@@ -48,6 +48,24 @@ TEST(GainBalance, LittleMayBeLostWhileTheCallerSaysSoButNotLessThanTheLeast) {
   }
 }
 
+TEST(GainBalance, ABoundOfLossesIsWhereSuspensionsBeginAndEnd) {
+  GainBalance balance(kMeasuredLimits);
+  balance.bound_losses(2.0);
+  gain(balance, -1.99);
+  EXPECT_FALSE(balance.suspended());
+  gain(balance, -0.02);
+  EXPECT_TRUE(balance.suspended());
+  balance.add_allowance(0.005 * kToken);
+  EXPECT_TRUE(balance.suspended());
+  balance.add_allowance(0.01 * kToken);
+  EXPECT_FALSE(balance.suspended());
+
+  GainBalance narrow(kExpectedLimits);
+  narrow.bound_losses(2.0 * kExpectedLimits.most_lost);
+  gain(narrow, -kExpectedLimits.most_lost - 0.01);
+  EXPECT_TRUE(narrow.suspended()) << "it widens no limits";
+}
+
 TEST(GainBalance, TheAllowanceRaisesNoBalanceThatIsNotSuspended) {
   GainBalance balance(kExpectedLimits);
   gain(balance, -1.9);

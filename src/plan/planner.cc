@@ -42,6 +42,23 @@ bool Planner::another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
   return more_guesses_pay(prospect, step);
 }
 
+// With guesses that may be wrong a step is less, so what does not pay here pays nowhere. Requests
+// are doubled, so that a few of them that fill a tile are looked at, too.
+bool Planner::sure_guesses_pay(std::size_t drafter, std::int32_t n_ready,
+                               const StepCosts& costs) const {
+  if (!accounts_[drafter].was_seen()) return true;
+  const double least_rate = (n_ready > 1 ? kSharedBetter : 1.0) * n_ready / costs.ms(0);
+  for (std::int32_t n = 1;; n = std::min(2 * n, n_ready)) {
+    const double first_ms = n * pass_ms(drafter, /*first=*/true, n);
+    const double further_ms = n * pass_ms(drafter, /*first=*/false, n);
+    for (std::int32_t depth = 1; depth <= kFurthest && n * depth <= costs.most(); ++depth) {
+      const double ms = costs.ms(n * depth) + first_ms + (depth - 1) * further_ms;
+      if (n_ready + n * depth > least_rate * ms) return true;
+    }
+    if (n == n_ready) return false;
+  }
+}
+
 double Planner::expected_share(std::size_t drafter, std::int32_t n_ready) const {
   const double n = static_cast<double>(n_ready);
   const double plain_ms = target_.ms(n_ready) / n;
@@ -67,7 +84,8 @@ UnreadText Planner::unread_text(std::size_t drafter, std::int64_t unread, std::i
           .n_ready = n_ready,
           .drawn = drawn,
           .worth_ms = target_.ms(n_ready) / static_cast<double>(n_ready),
-          .expected_share = expected_share(drafter, n_ready)};
+          .expected_share = expected_share(drafter, n_ready),
+          .much = unread >= GainShares::kMuchRead};
 }
 
 void Planner::note_text(std::int64_t tokens, bool at_limit) {

@@ -6,7 +6,8 @@
 // A drafter is asked when its next guess makes a better step and its account allows it
 // (plan/drafter_account.h), which bounds what can be lost.
 //
-// One thread. Tested by engine/engine_planner_test.cc, on made-up machines and drafts.
+// One thread. Tested by planner_test.cc, and by engine/engine_planner_test.cc on made-up machines
+// and drafts.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +35,18 @@ class RequestPlan {
     if (asked_at_.size() <= drafter) asked_at_.resize(drafter + 1, 0);
     asked_at_[drafter] = length;
   }
+  // Whether the drafter had much of this text to read at once (GainShares::kMuchRead).
+  bool much_read(std::size_t drafter) const { return ((much_read_ >> drafter) & 1) != 0; }
+  void set_much_read(std::size_t drafter) { much_read_ |= DrafterMask{1} << drafter; }
   // The text is another one now: of this one no drafter has been asked.
-  void forget_asked() { asked_at_.clear(); }
+  void forget_asked() {
+    asked_at_.clear();
+    much_read_ = 0;
+  }
 
  private:
   std::vector<std::int64_t> asked_at_;  // [drafters]
+  DrafterMask much_read_ = 0;
 };
 
 // A guess that a drafter has not made yet, for one request.
@@ -76,6 +84,11 @@ class Planner {
   // Whether the guess makes a better step of `step`.
   bool another_pass_pays(const NextGuess& guess, const RequestPlan& plan,
                          const StepSoFar& step) const;
+
+  // Whether guesses that are sure to be right would make a better step of `n_ready` requests (>= 1)
+  // than none: for one request, or for more of them at once. If not, asking the drafter teaches
+  // nothing but what its passes take. True while none was seen.
+  bool sure_guesses_pay(std::size_t drafter, std::int32_t n_ready, const StepCosts& costs) const;
 
   // What it costs and gains. What is noted there stays until forget().
   DrafterAccount& account(std::size_t drafter) { return accounts_[drafter]; }

@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x4f75744d;  // "OutM"
 
-struct Header {
-  std::uint32_t magic = kMagic;
-  std::uint32_t kind = 0;
-  std::uint64_t length = 0;
-};
-static_assert(sizeof(Header) == 16);
-
 #if defined(MSG_NOSIGNAL)
 constexpr int kNoSignal = MSG_NOSIGNAL;
 #else
@@ -62,13 +55,17 @@ Channel::Channel(FileDescriptor socket) : socket_(std::move(socket)) {
 #endif
 }
 
-Status Channel::send(std::uint32_t kind, std::string_view body) {
+Status Channel::send(std::uint32_t kind, std::string_view body, std::uint32_t call) {
+  static_assert(sizeof(Header) == 16);
   if (body.size() > kMaxBody) {
     return invalid_argument("a message of " + std::to_string(body.size()) +
                             " bytes is longer than the " + std::to_string(kMaxBody) +
                             " that the channel takes");
   }
-  const Header header{.magic = kMagic, .kind = kind, .length = body.size()};
+  const Header header{.magic = kMagic,
+                      .kind = kind,
+                      .length = static_cast<std::uint32_t>(body.size()),
+                      .call = call};
   std::string message(reinterpret_cast<const char*>(&header), sizeof header);
   message += body;
   const std::lock_guard<std::mutex> lock(sending_);
@@ -94,18 +91,23 @@ Status Channel::read(char* to, std::size_t n, const std::function<bool()>& wait,
 }
 
 Result<Message> Channel::receive(const std::function<bool()>& wait, int interval_ms) {
-  Header header;
-  char* bytes = reinterpret_cast<char*>(&header);
-  // The magic first: a program that talks of something else may not say 16 bytes.
-  OUTRIDER_RETURN_IF_ERROR(read(bytes, sizeof header.magic, wait, interval_ms));
-  if (header.magic != kMagic) return data_loss("what came over the channel is no message");
-  OUTRIDER_RETURN_IF_ERROR(
-      read(bytes + sizeof header.magic, sizeof header - sizeof header.magic, wait, interval_ms));
-  if (header.length > kMaxBody) {
-    return data_loss("a message on the channel claims to have " + std::to_string(header.length) +
+  if (!begun_) {
+    Header header;
+    char* bytes = reinterpret_cast<char*>(&header);
+    // The magic first: a program that talks of something else may not say 16 bytes.
+    OUTRIDER_RETURN_IF_ERROR(read(bytes, sizeof header.magic, wait, interval_ms));
+    if (header.magic != kMagic) return data_loss("what came over the channel is no message");
+    OUTRIDER_RETURN_IF_ERROR(
+        read(bytes + sizeof header.magic, sizeof header - sizeof header.magic, wait, interval_ms));
+    begun_ = header;
+  }
+  if (begun_->length > kMaxBody) {
+    return data_loss("a message on the channel claims to have " + std::to_string(begun_->length) +
                      " bytes; at most " + std::to_string(kMaxBody) + " are taken");
   }
-  Message message{.kind = header.kind, .body = std::string(header.length, '\0')};
+  Message message{
+      .kind = begun_->kind, .call = begun_->call, .body = std::string(begun_->length, '\0')};
+  begun_.reset();
   OUTRIDER_RETURN_IF_ERROR(read(message.body.data(), message.body.size(), wait, interval_ms));
   return message;
 }

@@ -1,13 +1,16 @@
 // Channel: messages over a pair of sockets between a process and its child.
 //
-//      | magic u32 | kind u32 | length u64 | body |
+//      | magic u32 | kind u32 | length u32 | call u32 | body |
 //
-// The length is checked before anything is reserved for it. Nothing here raises SIGPIPE.
+// The length is checked before anything is reserved for it. `call` is a number that an answer has
+// of what it answers. (Up to version 3 of the protocol the length had both places, so that a
+// greeting of either can be read by the other.) Nothing here raises SIGPIPE.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +22,7 @@ namespace outrider {
 
 struct Message {
   std::uint32_t kind = 0;
+  std::uint32_t call = 0;
   std::string body;
 };
 
@@ -33,11 +37,12 @@ class Channel {
 
   // Sends one message whole; several threads may. Errors: kInvalidArgument when the body is longer
   // than kMaxBody; kInternal when the other end is closed.
-  Status send(std::uint32_t kind, std::string_view body);
+  Status send(std::uint32_t kind, std::string_view body, std::uint32_t call = 0);
 
   // Waits for a message; one thread at a time. While there is none, `wait` is called every
   // `interval_ms`, and ends the waiting with false; an empty one waits for ever. The message is
-  // half read then, so the channel is of no more use.
+  // half read then, so the channel is of no more use. May throw std::bad_alloc; the next call
+  // receives the same message.
   // Errors: kCancelled by `wait`; kDataLoss for what is no message; kInternal when the other end is
   // closed.
   Result<Message> receive(const std::function<bool()>& wait, int interval_ms);
@@ -47,8 +52,16 @@ class Channel {
  private:
   Status read(char* to, std::size_t n, const std::function<bool()>& wait, int interval_ms);
 
+  struct Header {
+    std::uint32_t magic = 0;
+    std::uint32_t kind = 0;
+    std::uint32_t length = 0;
+    std::uint32_t call = 0;
+  };
+
   FileDescriptor socket_;
   std::mutex sending_;
+  std::optional<Header> begun_;  // of a message whose body has not been received
 };
 
 }  // namespace outrider

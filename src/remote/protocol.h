@@ -13,6 +13,10 @@
 //      done {status, state}            ->                      `state`: length and room of all
 //                                      <-  bye, or its end closes
 //
+// map, evaluate, commit, truncate and share have numbers, each the next one; done has that of what
+// it answers. So a parent that an exception kept from taking an answer does not take it for the
+// next.
+//
 // Rows of logits lie in the shared memory (remote/shared_memory.h), one after the other, in the
 // order of items and of their new nodes. Its flag ends the loading, then an evaluation.
 #pragma once
@@ -36,7 +40,7 @@
 namespace outrider {
 
 // To be raised with every change of what follows.
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 
 enum class MessageKind : std::uint32_t {
   kHello = 1,

@@ -195,10 +195,12 @@ TEST(Channel, AMessageArrivesWholeWhateverItsLength) {
   const std::string body(3 << 20, 'x');  // more than a socket holds
   std::thread sender([&] {
     EXPECT_TRUE(a.send(1, "").ok());
-    EXPECT_TRUE(a.send(2, body).ok());
+    EXPECT_TRUE(a.send(2, body, 0xFFFFFFFFU).ok());
   });
   EXPECT_EQ(b.receive({}, 0)->kind, 1U);
-  EXPECT_EQ(b.receive({}, 0)->body, body);
+  const Result<Message> second = b.receive({}, 0);
+  EXPECT_EQ(second->body, body);
+  EXPECT_EQ(second->call, 0xFFFFFFFFU);
   sender.join();
   int looks = 0;
   EXPECT_EQ(b.receive([&] { return ++looks < 3; }, 1).status().code(), StatusCode::kCancelled);
@@ -210,7 +212,8 @@ TEST(Channel, WhatIsNoMessageOrTooLongIsRefused) {
     Result<std::pair<FileDescriptor, FileDescriptor>> ends = Channel::make_pair();
     ASSERT_TRUE(ends.ok());
     Channel good(std::move(ends->second));
-    std::uint32_t header[4] = {too_long ? 0x4f75744dU : 0x12345678U, 1, 0, too_long ? 1U : 0U};
+    std::uint32_t header[4] = {too_long ? 0x4f75744dU : 0x12345678U, 1, too_long ? 1U << 31 : 0U,
+                               0};
     ASSERT_EQ(::send(ends->first.get(), header, sizeof header, 0),
               static_cast<ssize_t>(sizeof header));
     EXPECT_EQ(good.receive({}, 0).status().code(), StatusCode::kDataLoss);
@@ -297,6 +300,38 @@ TEST(RemoteModel, NonsenseFromTheOtherSideIsAnError) {
     });
     EXPECT_EQ(status.code(), StatusCode::kInternal) << kind;
     EXPECT_NE(status.message().find("a.gguf"), std::string::npos) << status.message();
+  }
+}
+
+TEST(RemoteModel, AnAnswerToACallThatWasNotMadeIsNonsense) {
+  for (const std::uint32_t ahead : {0U, 1U}) {
+    const Status status = open_against([ahead](Channel& channel) {
+      say_hello(channel, kProtocolVersion);
+      static_cast<void>(channel.receive({}, 0));
+      OpenReport report;
+      report.capabilities = {.n_vocab = 4,
+                             .n_ctx = 8,
+                             .n_batch = 4,
+                             .n_sequences = 1,
+                             .max_leaves = 1,
+                             .max_width = 4};
+      WireWriter opened;
+      put(opened, Status());
+      put(opened, report);
+      say(channel, MessageKind::kOpened, opened);
+      const Result<Message> map = channel.receive({}, 0);
+      ASSERT_TRUE(map.ok());
+      const std::vector<SequenceState> states(1);
+      WireWriter done;
+      put(done, Status());
+      put(done, std::span<const SequenceState>(states));
+      EXPECT_TRUE(
+          channel
+              .send(static_cast<std::uint32_t>(MessageKind::kDone), done.bytes(), map->call + ahead)
+              .ok());
+      static_cast<void>(channel.receive({}, 0));
+    });
+    EXPECT_EQ(status.ok(), ahead == 0) << status.message();
   }
 }
 

@@ -236,7 +236,7 @@ Status RemoteModel::lose(const Status& how) {
 
 Status RemoteModel::send(MessageKind kind, const WireWriter& body) {
   if (!lost_.ok()) return lost_;
-  const Status sent = channel_.send(static_cast<std::uint32_t>(kind), body.bytes());
+  const Status sent = channel_.send(static_cast<std::uint32_t>(kind), body.bytes(), n_calls_);
   return sent.code() == StatusCode::kInternal ? lose(sent) : sent;
 }
 
@@ -264,7 +264,7 @@ std::chrono::milliseconds RemoteModel::stop_patience() const {
   return stop_patience_on_workers(stop_patience_, longest_call_, silence_patience_);
 }
 
-// The next message that is neither a log line nor progress.
+// The next message that is neither a log line nor progress, nor the answer to an earlier call.
 Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
                                   const std::function<void(double)>& probing,
                                   const LoadHooks* hooks) {
@@ -283,6 +283,9 @@ Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
     patience.heard();
     const bool aside =
         is_kind(*message, MessageKind::kLog) || is_kind(*message, MessageKind::kProgress);
+    // As a difference: the numbers begin anew some day.
+    const std::int32_t since = static_cast<std::int32_t>(n_calls_ - message->call);
+    if (!aside && since > 0) continue;  // of a call that an exception ended
     if (!aside) {
       last_wait_ = std::chrono::duration_cast<std::chrono::milliseconds>(patience.waited());
       return message;
@@ -294,6 +297,7 @@ Result<Message> RemoteModel::next(const std::atomic<bool>* stop,
 // One call: there and back. The status is the child's.
 Status RemoteModel::call(MessageKind kind, const WireWriter& body) {
   memory_.flag().store(raised(interrupt_), std::memory_order_relaxed);
+  ++n_calls_;  // also of what cannot be sent: a number is never used again
   OUTRIDER_RETURN_IF_ERROR(send(kind, body));
   const Result<Message> answer = next(interrupt_, {}, nullptr);
   if (!answer.ok()) return answer.status();
@@ -301,8 +305,8 @@ Status RemoteModel::call(MessageKind kind, const WireWriter& body) {
   WireReader reader(answer->body);
   Status status = read_status(reader);
   std::vector<SequenceState> states = read_states(reader);
-  const bool good =
-      is_kind(*answer, MessageKind::kDone) && reader.finished() && states.size() == states_.size();
+  const bool good = is_kind(*answer, MessageKind::kDone) && answer->call == n_calls_ &&
+                    reader.finished() && states.size() == states_.size();
   if (!good) return lose(no_sense());
   states_ = std::move(states);
   return status;

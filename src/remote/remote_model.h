@@ -6,8 +6,9 @@
 //
 // How. One message there and one back for each call (remote/protocol.h); rows of logits come
 // through shared memory. The child's answer to each call carries the length and room of every
-// sequence, so that asking for them costs nothing. While the parent waits, it looks at the
-// interrupt flag every few milliseconds and passes it on.
+// sequence, so that asking for them costs nothing, and the call's number: the answer to one that an
+// exception ended (a log line for which there was no memory) is passed over when it comes. While
+// the parent waits, it looks at the interrupt flag every few milliseconds and passes it on.
 //
 // The end of the child, whenever it comes: the call that meets it fails with kInternal, saying how
 // the child ended, what it said last and, where whoever opened it knows how to find out, what else
@@ -151,7 +152,8 @@ class RemoteModel : public LanguageModel {
   OpenReport report_;
   std::vector<SequenceState> states_;  // [n_sequences]
   std::vector<Evaluated> evaluated_;
-  WireWriter body_;  // kept for its memory
+  WireWriter body_;            // kept for its memory
+  std::uint32_t n_calls_ = 0;  // begun; the last one's number
   const std::atomic<bool>* interrupt_ = nullptr;
   std::chrono::milliseconds stop_patience_{3'000};
   std::chrono::milliseconds silence_patience_{0};

@@ -5,10 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <new>
+#include <span>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "remote/thread_host_test.h"
 #include "testing/fake_model.h"
@@ -78,6 +84,44 @@ TEST(RemoteModel, AFailedOpeningIsTheOpenersOwnError) {
   const Status status = host.open().status();
   EXPECT_EQ(status.code(), StatusCode::kUnsupported);
   EXPECT_EQ(status.message(), "'a.gguf' is a cake");
+}
+
+// The log is a function of whoever embeds us, and a line takes memory.
+TEST(RemoteModel, TheAnswerToACallThatAnExceptionEndedIsNotTakenForTheNext) {
+  LogSink say;
+  ThreadHost host([&](const OpenRequest&, const LoadHooks& hooks,
+                      const std::function<void(double)>&) -> Result<HostedModel> {
+    say = hooks.log;
+    return host.make();
+  });
+  bool throws = false;
+  LoadHooks hooks;
+  hooks.log = [&throws](LogLevel, std::string_view) {
+    if (std::exchange(throws, false)) throw std::bad_alloc();
+  };
+  Result<std::unique_ptr<RemoteModel>> model = host.open(hooks);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  host.fake().on_evaluate([&say] { say(LogLevel::kWarning, "a line in each evaluation"); });
+  FakeModel near(host_capabilities(), random_rows(kHostVocab, 7, 3.0f));
+  const TokenTree root(1);
+  const EvalItem ended{.seq = 0, .prefix = {}, .tree = &root};
+  for (int i = 0; i < 3; ++i) {
+    throws = true;
+    EXPECT_THROW((void)(*model)->evaluate({&ended, 1}), std::bad_alloc);
+    for (SeqId seq = 0; seq < 3; ++seq) EXPECT_TRUE((*model)->truncate(seq, 0).ok());
+  }
+  const std::vector<Token> text = {3, 1, 4};
+  TokenTree tree(5);
+  tree.add(kRoot, 6, 1.0f, 1);
+  const EvalItem next{.seq = 0, .prefix = text, .tree = &tree};
+  ASSERT_TRUE((*model)->evaluate({&next, 1}).ok());
+  ASSERT_TRUE(near.evaluate({&next, 1}).ok());
+  for (const NodeId node : {0, 1}) {
+    const std::span<const float> far_row = (*model)->logits(0, node);
+    EXPECT_TRUE(std::ranges::equal(far_row, near.logits(0, node))) << node;
+  }
+  EXPECT_EQ((*model)->length(0), near.length(0));
+  EXPECT_TRUE((*model)->health().ok());
 }
 
 TEST(RemoteModel, AHostThatSaysNothingIsGivenUpAfterItsTime) {

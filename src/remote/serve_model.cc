@@ -27,6 +27,9 @@ class Host {
   Status send(MessageKind kind, const WireWriter& body) {
     return channel_.send(static_cast<std::uint32_t>(kind), body.bytes());
   }
+  Status answer_call(const WireWriter& body) {
+    return channel_.send(static_cast<std::uint32_t>(MessageKind::kDone), body.bytes(), call_);
+  }
   Status say_hello();
   Status open(const OpenHosted& open);
   Status map_rows(WireReader& body);
@@ -43,6 +46,7 @@ class Host {
   Channel channel_;
   SharedMemory memory_;
   std::unique_ptr<LanguageModel> model_;
+  std::uint32_t call_ = 0;  // that is being answered
 };
 
 Status Host::say_hello() {
@@ -104,7 +108,7 @@ Status Host::done(const Status& status) {
     states.push_back({.length = model_->length(seq), .room = model_->room(seq)});
   }
   put(body, std::span<const SequenceState>(states));
-  return send(MessageKind::kDone, body);
+  return answer_call(body);
 }
 
 Status Host::map_rows(WireReader& body) {
@@ -170,6 +174,7 @@ Status Host::share(WireReader& body) {
 }
 
 Status Host::answer(const Message& message, bool* over) {
+  call_ = message.call;
   WireReader body(message.body);
   switch (static_cast<MessageKind>(message.kind)) {
     case MessageKind::kMap:

@@ -265,10 +265,14 @@ std::uint64_t chosen_seed(const CompletionRequest& request) {
   return random() & 0xFFFFFFFFU;
 }
 
-Status check_prompt_parts(std::size_t n, const std::string& name) {
+Status check_listed(std::size_t n, const std::string& field, std::string_view what) {
   if (n <= kMaxListed) return Status();
-  return refused(name, "holds " + std::to_string(n) + " texts and token ids, at most " +
-                           std::to_string(kMaxListed) + " can be");
+  return refused(field, "holds " + std::to_string(n) + " " + std::string(what) + ", at most " +
+                            std::to_string(kMaxListed) + " can be");
+}
+
+Status check_prompt_parts(std::size_t n, const std::string& name) {
+  return check_listed(n, name, "texts and token ids");
 }
 
 Status validate(const CompletionRequest& r) {

@@ -109,8 +109,14 @@ std::int32_t opened_width(const CompletionRequest& request);
 // The seed to use: the one given, or a random one below 2^32 (any JSON reader can hold that).
 std::uint64_t chosen_seed(const CompletionRequest& request);
 
-// An error where `n` texts and ids are more than a prompt may have, kMaxListed. To be asked before
-// they become parts; validate() asks, too.
+// An error about `field` where `n` are more than one list may have, kMaxListed. `what` they are:
+// "token ids".
+Status check_listed(std::size_t n, const std::string& field, std::string_view what);
+// Of a text whose tokens are to be told with their pieces, which take a hundred times as much
+// memory as their ids.
+inline constexpr std::string_view kListedWithPieces =
+    "tokens, which are to be listed with their pieces (with_pieces)";
+// The same of a prompt's texts and ids. To be asked before they become parts; validate() asks, too.
 Status check_prompt_parts(std::size_t n, const std::string& name = "prompt");
 
 // Every range, and what cannot be combined. What depends on the model (which ids there are, whether

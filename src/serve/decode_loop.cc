@@ -164,12 +164,28 @@ void DecodeLoop::step() {
     publish(station_->engine().step());
     note_progress();
     station_->after_step();
-    const Status health = station_->target()->model().health();
-    if (health.ok()) return;
-    const Lock lock(parts_.shared.mutex);
-    parts_.models.target_lost(*station_, health);
   } catch (const std::exception& error) {
     restart(caught(error));
+  }
+  (void)note_loss();
+}
+
+// Where the target's process is gone: new requests are refused from now on. Tried until there is
+// memory for the reason, since nobody else would find out: the system ends a process when memory is
+// short. Returns the reason; ok: it is there. Never throws.
+Status DecodeLoop::note_loss() {
+  while (true) {
+    try {
+      Status health = station_->target()->model().health();
+      if (health.ok()) return health;
+      const Lock lock(parts_.shared.mutex);
+      parts_.models.target_lost(*station_, health);
+      return health;
+    } catch (const std::exception&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const Lock lock(parts_.shared.mutex);
+    if (parts_.shared.stop) return resource_exhausted("out of memory");
   }
 }
 
@@ -262,7 +278,9 @@ void DecodeLoop::lend() {
   Lock lock(parts_.shared.mutex);
   while (parts_.idle_work.wanted() && !parts_.shared.stop) {
     if (!parts_.stations.current()) {  // whichever thread finds that
-      parts_.idle_work.done(parts_.idle_work.take(), parts_.models.no_target());
+      // Before one is taken: it may throw.
+      Status why = parts_.models.no_target();
+      parts_.idle_work.done(parts_.idle_work.take(), std::move(why));
       continue;
     }
     if (!is_current()) return;
@@ -276,7 +294,7 @@ void DecodeLoop::lend() {
   }
 }
 
-// Without the lock. Nothing runs on the station.
+// Without the lock. Nothing runs on the station. Never throws: its client waits for the outcome.
 Status DecodeLoop::lend(const IdleWork::Work& work) {
   Status status;
   try {
@@ -289,11 +307,9 @@ Status DecodeLoop::lend(const IdleWork::Work& work) {
     status = caught(error);
   }
   if (!status.ok()) restart(status);
-  const Status health = station_->target()->model().health();
-  if (health.ok()) return status;
-  const Lock lock(parts_.shared.mutex);
-  parts_.models.target_lost(*station_, health);
-  return health;
+  Status lost = note_loss();
+  if (!lost.ok()) return lost;
+  return status;
 }
 
 }  // namespace outrider

@@ -58,6 +58,7 @@ class DecodeLoop {
   void install_draft(StationChange change);
   void add_file(const StationChange& change);
   Status lend(const IdleWork::Work& work);
+  Status note_loss();
   bool may_admit(const Job& job) const;
   void add_to_engine(Job& job, Request request, Lock& lock);
   void publish(std::vector<Update> updates);

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/caught.h"
+
 namespace outrider {
 namespace {
 
@@ -216,7 +218,13 @@ void Jobs::fail_running(const Station& station, const Status& why) {
       ++i;
       continue;
     }
-    fail(*job, why);
+    Status reason;
+    try {
+      reason = why;
+    } catch (const std::bad_alloc& lacking) {  // it must end all the same
+      reason = caught(lacking);
+    }
+    fail(*job, std::move(reason));
   }
 }
 

@@ -67,6 +67,8 @@ struct Draft {
   std::unique_ptr<Drafter> drafter;  // the decode thread's
   // Which model it is, with all that its speed depends on, a line; empty: nobody can tell.
   std::string identity = {};
+  // All that what its model holds depends on, as Target::state_identity; empty: it cannot be kept.
+  std::string state_identity = {};
   ModelInfo info;
   std::vector<std::string> notes = {};
 };

@@ -157,12 +157,13 @@ bool ModelLoads::busy() const {
 
 void ModelLoads::target_lost(const Station& station, const Status& why) {
   if (stations_.current().get() != &station) return;
+  Status reason = why;  // first: from here on nothing may fail, or nobody would say it again
   const bool had_draft = draft_.task.serving() && !draft_.task.pending();
   std::shared_ptr<const ModelOptions> draft = draft_.serving;
   files_.ask_again();  // they wait for the next target, as the draft does
   take_out_of_service();
   if (had_draft) ask(ModelRole::kDraft, std::move(draft));
-  target_.task.lose(why);
+  target_.task.lose(std::move(reason));
   changed(ModelRole::kTarget);
   shared_.loaded.notify_all();  // what waits for a target is not worked on any more
 }

@@ -71,7 +71,8 @@ class ModelLoads {
   // Nobody opens any more: what is pending has failed, and whoever waits for it is told.
   void end_everything();
 
-  // The process that ran it is gone: new requests are refused.
+  // The process that ran it is gone: new requests are refused. May throw std::bad_alloc, with
+  // nothing changed.
   void target_lost(const Station& station, const Status& why);
   // The draft of that load (StationChange::load) could not be put to work. No effect where a newer
   // one has taken its place.

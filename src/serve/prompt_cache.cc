@@ -1,6 +1,10 @@
 #include "serve/prompt_cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
@@ -96,6 +100,17 @@ bool is_unused(const Engine& engine, const IdleTexts::Entry& text) {
   return now != nullptr && &now->text() == &text.text();
 }
 
+// As if the file were written now, but `earlier`, by the clock that stamps those that are: that one
+// goes in steps of milliseconds, in which many are touched, and their order must last. False: there
+// is none, or it is not ours to touch.
+bool touch(const std::string& path, std::chrono::nanoseconds earlier) {
+  if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) return false;
+  std::error_code error;  // then it is as one that is written now
+  const fs::file_time_type now = fs::last_write_time(path, error);
+  if (!error) fs::last_write_time(path, now - earlier, error);
+  return true;
+}
+
 }  // namespace
 
 PromptCache::PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity)
@@ -162,6 +177,7 @@ bool PromptCache::adopt(Engine& engine, std::string path) {
   }
   const Result<SeqId> seq = engine.restore_idle(tokens, prompt->target.bytes);
   if (seq.ok()) {
+    put_back_.push_back(*find_idle(engine, *seq));
     SavedState& draft = prompt->draft;
     if (!draft.bytes.empty() && begins_with(tokens, draft.tokens)) {
       waiting_.push_back({.text = *find_idle(engine, *seq), .draft = std::move(draft)});
@@ -206,6 +222,8 @@ void PromptCache::restore(Engine& engine, Drafter& drafter, const std::string& i
 void PromptCache::drop_used(const Engine& engine) {
   std::erase_if(waiting_,
                 [&engine](const Waiting& waiting) { return !is_unused(engine, waiting.text); });
+  std::erase_if(put_back_,
+                [&engine](const IdleTexts::Entry& text) { return !is_unused(engine, text); });
 }
 
 std::size_t PromptCache::waiting_bytes() const {
@@ -214,16 +232,29 @@ std::size_t PromptCache::waiting_bytes() const {
   return bytes;
 }
 
+// Whether its file has all there is to save: it was put back and is unused, so no draft has read
+// more of it than that file has. Then it counts as written now, but `earlier`.
+bool PromptCache::lies_there(const Engine& engine, const IdleTexts::Entry& text,
+                             std::chrono::nanoseconds earlier) const {
+  const bool unused = std::ranges::any_of(put_back_, [&](const IdleTexts::Entry& entry) {
+    return entry.seq == text.seq && is_unused(engine, entry);
+  });
+  return unused && touch(path_of(text.text()), earlier);
+}
+
 Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
   Status result;
   if (!used()) return result;
   (void)make_private_folder(folder_);  // somebody may have removed it
   // The one put longest ago first, so that it is the first to go.
+  std::chrono::nanoseconds earlier(engine.idle().entries().size());
   for (const IdleTexts::Entry& entry : engine.idle().entries()) {
+    --earlier;
     const std::vector<Token>& text = entry.text();
     const std::string path = path_of(text);
     if (text.size() < kLeastTokens) continue;
     try {
+      if (lies_there(engine, entry, earlier)) continue;
       Result<std::vector<std::uint8_t>> bytes = engine.save_idle(entry.seq);
       if (!bytes.ok() || bytes->size() > most_bytes_) continue;
       SavedPrompt prompt;

@@ -20,6 +20,7 @@
 // by prompt_cache_test.cc, and on llama.cpp by backend/prompt_cache_model_test.cc.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ class PromptCache {
   void restore(Engine& engine);
 
   // A draft model was attached: it gets its part of the texts that were put back, as far as nobody
-  // has used them since. Reads no file: a draft is attached while requests run.
+  // has used them since. `identity`: Draft::state_identity; empty: it gets nothing. Reads no file:
+  // a draft is attached while requests run.
   void restore(Engine& engine, Drafter& drafter, const std::string& identity);
 
   // After a step: what waits for a draft is given back where its text was used since. Never throws.
@@ -51,8 +53,10 @@ class PromptCache {
   // What waits for a draft.
   std::size_t waiting_bytes() const;
 
-  // Writes what the idle sequences hold. `drafter` may be null. Error: that of the first file that
-  // could not be written; the others are written all the same.
+  // Writes what the idle sequences hold. `drafter` may be null. The file of a text that nobody used
+  // since it was put back stays as it is, with the draft's part, whether a draft was attached or
+  // not; it counts as written now. Error: that of the first file that could not be written; the
+  // others are written all the same.
   Status save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
 
   // What was ignored, and why.
@@ -66,6 +70,8 @@ class PromptCache {
   };
 
   bool used() const { return !folder_.empty() && !identity_.empty(); }
+  bool lies_there(const Engine& engine, const IdleTexts::Entry& text,
+                  std::chrono::nanoseconds earlier) const;
   bool is_own(const std::string& path);
   bool adopt(Engine& engine, std::string path);
   void give_new_name(std::string& path, const std::vector<Token>& tokens) const;
@@ -79,6 +85,7 @@ class PromptCache {
   std::size_t n_of_others_ = 0;  // files in the folder
   std::vector<std::string> notes_;
   std::vector<Waiting> waiting_;
+  std::vector<IdleTexts::Entry> put_back_;  // as Waiting::text
 };
 
 }  // namespace outrider

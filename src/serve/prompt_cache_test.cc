@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "serve/prompt_cache_test.h"
 #include "serve/saved_prompt.h"
@@ -127,6 +131,52 @@ TEST(PromptCache, WhatWaitsForADraftIsGivenBackOnceItsTextWasUsed) {
   life.attach("its draft");
   EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
   EXPECT_LT(life.draft_tokens() - before, fresh_draft) << "the other one's part is put back";
+}
+
+// One start that is stopped before its draft is there, or whose draft cannot be loaded.
+TEST(PromptCache, ALifeWithoutTheDraftLeavesTheDraftsPartOfWhatItDidNotUse) {
+  const TempDir dir;
+  const std::int64_t fresh_draft = leave_two(dir.path());
+  {
+    Life life(dir.path(), "this one", kMuch, "");
+    life.run(prompt_of(2));
+    life.drop_used();
+    life.end();
+  }
+  Life life(dir.path());
+  EXPECT_EQ(life.run(prompt_of(1)).cached_tokens, 34);
+  EXPECT_LT(life.draft_tokens(), fresh_draft) << "the draft model has its part";
+}
+
+// The inode of each file: one that is written anew has another.
+std::map<std::string, ino_t> inodes_in(const std::string& folder) {
+  std::map<std::string, ino_t> inodes;
+  for (const fs::path& path : files_in(folder)) {
+    struct stat seen {};
+    EXPECT_EQ(::stat(path.c_str(), &seen), 0);
+    inodes[path.filename().string()] = seen.st_ino;
+  }
+  return inodes;
+}
+
+TEST(PromptCache, WhatNobodyUsedIsNotWrittenAgainButCountsAsWritten) {
+  const TempDir dir;
+  leave_two(dir.path());
+  const fs::file_time_type before = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const fs::path& path : files_in(dir.path())) fs::last_write_time(path, before);
+  const std::map<std::string, ino_t> inodes = inodes_in(dir.path());
+  {
+    Life life(dir.path());
+    life.end();
+  }
+  EXPECT_EQ(inodes_in(dir.path()), inodes);
+  for (const fs::path& path : files_in(dir.path())) EXPECT_GT(fs::last_write_time(path), before);
+  {
+    Life life(dir.path());
+    for (const fs::path& path : files_in(dir.path())) fs::remove(path);
+    life.end();
+  }
+  EXPECT_EQ(files_in(dir.path()).size(), 2U) << "somebody had removed them";
 }
 
 TEST(PromptCache, WhatWaitsForADraftIsForTheSameDraftOnly) {
@@ -256,22 +306,28 @@ TEST(PromptCache, TheTextsUsedLastComeBackInTheirOrder) {
     for (const Token first : {1, 2, 4}) life.run(prompt_of(first));
     life.end();
   }
-  fs::file_time_type when = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  for (const Token first : {4, 1, 2}) {  // whatever the clock's grain
-    for (const fs::path& path : files_in(dir.path())) {
-      if (load_saved_prompt(path.string(), kMuch)->target.tokens[0] == first) {
-        fs::last_write_time(path, when += std::chrono::seconds(1));
+  const std::vector<Token> orders[] = {{4, 1, 2}, {2, 1, 4}};  // at most one is that of the names
+  for (const std::vector<Token>& wanted : orders) {
+    fs::file_time_type when = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    for (const Token first : wanted) {  // whatever the clock's grain
+      for (const fs::path& path : files_in(dir.path())) {
+        if (load_saved_prompt(path.string(), kMuch)->target.tokens[0] == first) {
+          fs::last_write_time(path, when += std::chrono::seconds(1));
+        }
       }
     }
+    for (const char* const what : {"as they were used", "as an end left them that saw none used"}) {
+      Life life(dir.path());
+      std::vector<Token> order;
+      for (const IdleTexts::Entry& entry : life.engine().idle().entries()) {
+        ASSERT_FALSE(entry.text().empty());
+        order.push_back(entry.text()[0]);
+      }
+      EXPECT_EQ(order, wanted) << what;
+      EXPECT_EQ(life.engine().check_integrity(), "");
+      life.end();
+    }
   }
-  const Life life(dir.path());
-  std::vector<Token> order;
-  for (const IdleTexts::Entry& entry : life.engine().idle().entries()) {
-    ASSERT_FALSE(entry.text().empty());
-    order.push_back(entry.text()[0]);
-  }
-  EXPECT_EQ(order, (std::vector<Token>{4, 1, 2}));
-  EXPECT_EQ(life.engine().check_integrity(), "");
 }
 
 }  // namespace

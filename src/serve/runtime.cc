@@ -47,8 +47,9 @@ Runtime::Impl::Impl(const RuntimeOptions& options, ModelLoader& loader) : Runtim
 }
 
 Runtime::Impl::~Impl() {
-  shared.events.subscribe({});  // no callback finds this half gone
-  shut_down();
+  shared.events.subscribe({}, /*wait=*/false);
+  shut_down();                  // first: the callback that runs may wait for what this ends
+  shared.events.subscribe({});  // all parts are still there for it
 }
 
 void Runtime::Impl::stop_threads() {

@@ -65,8 +65,8 @@ class Runtime {
                                                  ModelLoader& loader);
 
   // Ends what is running and loading, and joins the threads; waiting calls of poll() and run() get
-  // what there is. No other call may be made from then on. No callback is made after it. Not from a
-  // callback.
+  // what there is, that of a callback which is running too. No other call may be made from then on,
+  // but by that callback. No callback is made after it. Not from a callback.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

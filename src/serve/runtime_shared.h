@@ -38,7 +38,8 @@ struct RuntimeShared {
   std::condition_variable deadline_set;  // a request with a deadline has come, or one has ended
   bool stop = false;                     // guarded by the mutex; never goes back
 
-  static Status is_shut_down() { return cancelled("the runtime is shut down"); }
+  // Short enough to need no memory: it is said where nothing may be thrown.
+  static Status is_shut_down() { return cancelled("shutting down"); }
 
   // Of a wait that a client asks for: 11 days at most, more would overflow the clock.
   static std::chrono::milliseconds wait_time(std::int64_t ms) {

@@ -2,6 +2,8 @@
 // does not end when it should is a test that does not end.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <thread>
 
 #include "testing/runtime_fixture.h"
@@ -54,6 +56,28 @@ TEST_F(RuntimeWait, NobodyWaitsForOneThatIsUnknown) {
   runtime->wait_any(std::vector<CompletionId>{runs, runs + 1}, kForEverMs);
   EXPECT_FALSE(runtime->poll(runs, 0)->finished);
   gate.open();
+}
+
+TEST_F(RuntimeWait, TheRuntimesEndEndsTheWaitOfACallback) {
+  std::shared_ptr<const CompletionResult> result;
+  Status refused;
+  std::atomic<bool> inside{false};
+  {
+    const std::unique_ptr<Runtime> runtime = make({.slots = 2});
+    runtime->subscribe([&, at = runtime.get()](const RuntimeEvent& event) {
+      if (!event.completion || inside.exchange(true)) return;
+      inside.notify_all();
+      const Result<std::shared_ptr<const CompletionResult>> ran = at->run(endless({2}, 2));
+      if (ran.ok()) result = *ran;
+      refused = at->start(endless({2}, 2)).status();
+    });
+    EXPECT_TRUE(runtime->start(endless({1}, 1)).ok());
+    inside.wait(false);
+  }
+  EXPECT_EQ(refused.code(), StatusCode::kCancelled);
+  if (result != nullptr) {  // null: the end came before its start
+    EXPECT_EQ(result->ended_by, EndedBy::kShutdown);
+  }
 }
 
 TEST_F(RuntimeWait, ShutDownEndsTheWait) {

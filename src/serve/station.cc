@@ -57,9 +57,10 @@ void Station::keep_learned() {
   tell_unless_kept([this] { return keep_texts(); });
   tell_of_experience(experiences_.keep(*engine_));
   tell_unless_kept([this] {
-    return prompts_
-        .save(*engine_, draft_ ? draft_->drafter.get() : nullptr, draft_ ? draft_->identity : "")
-        .with_context("prompt_cache");
+    const Status saved =
+        draft_ ? prompts_.save(*engine_, draft_->drafter.get(), draft_->state_identity)
+               : prompts_.save(*engine_, nullptr, "");
+    return saved.with_context("prompt_cache");
   });
 }
 
@@ -145,7 +146,7 @@ Status Station::set_draft(std::unique_ptr<Draft> draft, const std::string& reaso
     draft_.reset();
     return attached;
   }
-  prompts_.restore(*engine_, *draft_->drafter, draft_->identity);
+  prompts_.restore(*engine_, *draft_->drafter, draft_->state_identity);
   introduce_draft();
   return Status();
 }

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,54 @@ TEST_F(StationTest, ADraftThatFindsNoPlaceIsAnErrorAndNotSilentlyLeftOut) {
   EXPECT_NE(station.draft(), nullptr);
   EXPECT_TRUE(station.set_draft(nullptr, "it goes").ok());
   EXPECT_EQ(station.draft(), nullptr);
+}
+
+// A draft model that can keep what it read, as one byte.
+class KeepingDrafter : public testing::NamedDrafter {
+ public:
+  explicit KeepingDrafter(int* n_restored)
+      : NamedDrafter(kDraftModelName, [](DraftRequest&) { return Status(); }),
+        n_restored_(n_restored) {}
+  Result<std::vector<std::uint8_t>> save(SeqId, std::size_t* n_tokens) override {
+    *n_tokens = 10;
+    return std::vector<std::uint8_t>{1};
+  }
+  Status restore(SeqId, std::span<const std::uint8_t>, std::size_t) override {
+    ++*n_restored_;
+    return Status();
+  }
+
+ private:
+  int* n_restored_;
+};
+
+// Two drafts may be equally quick and yet hold other numbers, and the other way round.
+TEST_F(StationTest, WhatADraftHadReadIsForOneOfTheSameStateWhateverItsSpeed) {
+  const testing::TempDir dir;
+  RuntimeOptions options;
+  options.prompt_cache = dir.path();
+  // How many texts such a draft gets back; a first life reads one.
+  const auto restored_by = [&](const char* speed, const char* state, bool reads) {
+    int n_restored = 0;
+    Station station(*loader_.load_target(model("target"), {}), options);
+    EXPECT_TRUE(station
+                    .set_draft(std::make_unique<Draft>(
+                                   Draft{.drafter = std::make_unique<KeepingDrafter>(&n_restored),
+                                         .identity = speed,
+                                         .state_identity = state}),
+                               "")
+                    .ok());
+    if (reads) {
+      const std::vector<Token> prompt(35, 3);
+      EXPECT_TRUE(station.engine().add(testing::request(prompt, 1.0f, 5, 10, 4)).ok());
+      testing::run_all(station.engine());
+    }
+    return n_restored;
+  };
+  EXPECT_EQ(restored_by("quick", "one", /*reads=*/true), 0);
+  EXPECT_EQ(restored_by("slow", "one", /*reads=*/false), 1);
+  EXPECT_EQ(restored_by("slow", "another", /*reads=*/false), 0);
+  EXPECT_EQ(restored_by("slow", "", /*reads=*/false), 0) << "nobody can tell what it holds";
 }
 
 TEST_F(StationTest, TextsThatCannotBeKeptAreToldAtTheEnd) {

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <thread>
 
 namespace outrider {
 
@@ -29,11 +31,24 @@ void FileLock::lock(const KeepWaiting& keep_waiting) {
   const int how = keep_waiting ? LOCK_EX | LOCK_NB : LOCK_EX;
   while (::flock(file_, how) != 0) {
     if (errno == EINTR) continue;
-    if (keep_waiting && errno == EWOULDBLOCK && keep_waiting()) continue;
+    const bool taken = errno == EWOULDBLOCK;
+    if (keep_waiting && taken && keep_waiting()) continue;
+    gave_up_ = taken;
     ::close(file_);
     file_ = -1;
     return;
   }
+}
+
+FileLock::KeepWaiting FileLock::for_at_most(std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + patience;
+  return [end] {
+    const Clock::duration left = end - Clock::now();
+    if (left <= Clock::duration::zero()) return false;
+    std::this_thread::sleep_for(std::min<Clock::duration>(left, std::chrono::milliseconds(50)));
+    return true;
+  };
 }
 
 // Unlocked, and not just closed: a child that was forked meanwhile has the file open as well, and

@@ -2,6 +2,7 @@
 // read, changed and replaced.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -16,16 +17,23 @@ class FileLock {
   // file that is replaced, but one beside it. Where it cannot be made or locked, nothing is locked.
   explicit FileLock(const std::string& path);
   // The same for who wants to do something while it waits: `keep_waiting` is called as long as
-  // somebody else has it. When that gives up, nothing is locked.
+  // somebody else has it. When that gives up, nothing is locked, and gave_up() says so.
   FileLock(const std::string& path, const KeepWaiting& keep_waiting);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  // True: somebody else still had it when `keep_waiting` gave up.
+  bool gave_up() const { return gave_up_; }
+
+  // As `keep_waiting`: sleeps between attempts, and gives up after `patience`.
+  static KeepWaiting for_at_most(std::chrono::milliseconds patience);
+
  private:
   void lock(const KeepWaiting& keep_waiting);  // empty: waits for as long as it takes
 
   int file_ = -1;
+  bool gave_up_ = false;
 };
 
 }  // namespace outrider

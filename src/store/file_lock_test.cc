@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -29,6 +30,20 @@ TEST(FileLock, OneAtATime) {
     EXPECT_TRUE(is_locked(path));
   }
   EXPECT_FALSE(is_locked(path));
+  std::remove(path.c_str());
+}
+
+TEST(FileLock, WhoWaitsForALimitedTimeIsToldThatSomebodyHasItStill) {
+  const std::string path = ::testing::TempDir() + "file_lock_limit_" + std::to_string(getpid());
+  {
+    const FileLock lock(path, FileLock::for_at_most(std::chrono::milliseconds(1)));
+    EXPECT_FALSE(lock.gave_up()) << "nobody has it";
+    const FileLock other(path, FileLock::for_at_most(std::chrono::milliseconds(1)));
+    EXPECT_TRUE(other.gave_up());
+    EXPECT_TRUE(is_locked(path)) << "who gave up unlocks nothing";
+  }
+  const FileLock nowhere(path + "/none", FileLock::for_at_most(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(nowhere.gave_up()) << "it cannot be made";
   std::remove(path.c_str());
 }
 

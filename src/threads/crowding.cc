@@ -11,12 +11,6 @@ namespace outrider::threads {
 
 namespace {
 
-std::uint64_t this_thread() {
-  static std::atomic<std::uint64_t> last{0};
-  static thread_local const std::uint64_t number = ++last;
-  return number;
-}
-
 // Nanoseconds that the calling thread was ready to run and did not; less than 0: nobody tells. The
 // file is not kept open: an app that closes what it does not know would close it under us.
 std::int64_t waited_by_this_thread() {
@@ -33,6 +27,12 @@ std::int64_t waited_by_this_thread() {
 
 }  // namespace
 
+std::uint64_t thread_number() {
+  static std::atomic<std::uint64_t> last{0};
+  static thread_local const std::uint64_t number = ++last;
+  return number;
+}
+
 void Crowding::judge(std::int64_t now_ns, std::int64_t waited_ns) {
   if (looked_at_ns_ != 0 && now_ns > looked_at_ns_) {
     const double share =
@@ -44,9 +44,9 @@ void Crowding::judge(std::int64_t now_ns, std::int64_t waited_ns) {
 }
 
 void Crowding::look(std::int64_t now_ns) {
-  if (looked_at_ns_ != 0 && now_ns - looked_at_ns_ < kEachNs && thread_ == this_thread()) return;
-  if (thread_ != this_thread()) *this = Crowding();
-  thread_ = this_thread();
+  if (looked_at_ns_ != 0 && now_ns - looked_at_ns_ < kEachNs && thread_ == thread_number()) return;
+  if (thread_ != thread_number()) *this = Crowding();
+  thread_ = thread_number();
   const std::int64_t waited_ns = waited_by_this_thread();
   if (waited_ns >= 0) return judge(now_ns, waited_ns);
   looked_at_ns_ = now_ns;

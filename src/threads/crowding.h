@@ -10,6 +10,9 @@
 
 namespace outrider::threads {
 
+// A number of the calling thread: no other has it, nor will have, as addresses and the system's.
+std::uint64_t thread_number();
+
 // About the thread that looks. Another may look later: then what was known is forgotten. Where the
 // kernel does not tell, nothing is crowded.
 class Crowding {
@@ -27,7 +30,7 @@ class Crowding {
   void judge(std::int64_t now_ns, std::int64_t waited_ns);
 
  private:
-  std::uint64_t thread_ = 0;  // that it is about; numbers are not used again, as addresses are
+  std::uint64_t thread_ = 0;  // that it is about
   bool crowded_ = false;
   std::int64_t looked_at_ns_ = 0;
   std::int64_t waited_ns_ = 0;

@@ -132,6 +132,15 @@ std::int64_t Team::computed_ns() const {
   return sum;
 }
 
+// Adds what the calling thread has computed since it was counted last.
+void Team::count_caller() {
+  const double ms = thread_ms();
+  const std::uint64_t caller = thread_number();
+  if (caller == caller_) callers_ns_ += static_cast<std::int64_t>(1e6 * (ms - caller_ms_));
+  caller_ = caller;
+  caller_ms_ = ms;
+}
+
 int Team::share_of(int n) {
   const bool crowded = patience_.crowded() || crowded_.load(std::memory_order_relaxed);
   const std::int64_t now = now_ns();
@@ -145,18 +154,18 @@ int Team::share_of(int n) {
 void Team::run(int n, void (*work)(void*), void* data) {
   assert(n >= 1 && n <= kMostThreads);
   if (current() != nullptr) return run_alone(work, data);
+  // In each run, whatever cores it computes on: what is not the team's own is others'.
+  count_caller();
   if (n > 1 && cores_ == Cores::kLeft) {
     const int asked = std::exchange(n, share_of(n));
     if (n < asked) narrowed().fetch_add(1, std::memory_order_relaxed);
   }
-  // Of each run, whatever cores it computes on: what is not the team's own is others'.
-  const double before_ms = thread_ms();
   Member first{.team = this, .index = 0, .n = grow_to(n), .patience = &patience_};
   work_ = work;
   data_ = data;
   if (first.n > 1) start(first.n);
   work_as(first);
-  callers_ns_ += static_cast<std::int64_t>(1e6 * (thread_ms() - before_ms));
+  count_caller();
   ended_ns_ = now_ns();
 }
 

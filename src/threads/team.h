@@ -48,6 +48,11 @@ class Team {
   // Runs work(data) on the calling thread alone, as a run within a run.
   static void run_alone(void (*work)(void*), void* data);
 
+  // What the team's threads have computed so far, in nanoseconds: the others since they began, a
+  // caller in its runs, and between them as long as no other thread calls (then the team waits for
+  // it, so it takes no core from the team). Not while it runs something.
+  std::int64_t computed_ns() const;
+
   // Runs of this process that took fewer threads than asked for, since others had the cores. Any
   // thread.
   static std::int64_t n_narrowed();
@@ -72,7 +77,7 @@ class Team {
 
   int grow_to(int n);
   int share_of(int n);
-  std::int64_t computed_ns() const;
+  void count_caller();
   void start(int n);
   void work_as(Member& member);
 
@@ -83,7 +88,9 @@ class Team {
   CoreShare share_;
   std::atomic<bool> crowded_{false};  // some other thread's core, since the last look
   std::int64_t ended_ns_ = 0;         // the last run
-  std::int64_t callers_ns_ = 0;       // what callers computed in runs
+  std::int64_t callers_ns_ = 0;       // of computed_ns()
+  std::uint64_t caller_ = 0;          // thread_number() of the last
+  double caller_ms_ = 0.0;            // what that one had computed when it was counted
   std::vector<std::unique_ptr<Worker>> workers_;
   alignas(64) Gate job_;
   // Where threads wait that the last run had no part for: they are not woken by each run.

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "threads/teams.h"
 
@@ -178,6 +179,33 @@ TEST(TeamTest, AnotherThreadMayRunItNext) {
     std::thread([&] { run(team, 3, [&] { ++calls; }); }).join();
   }
   EXPECT_EQ(calls.load(), 9);
+}
+
+// Else a caller that samples under a grammar between its runs takes itself for another program.
+TEST(TeamTest, WhatACallerComputesBetweenItsRunsIsTheTeamsOwnAndAnotherThreadsIsNot) {
+  Team team;
+  // Runs nothing, on the caller alone; then what the caller has computed in between: ns.
+  const auto between_two_runs = [&team] {
+    run(team, 1, [] {});
+    const double begin = thread_ms();
+    double ms = 0.0;
+    while (ms < 20.0) ms = thread_ms() - begin;
+    run(team, 1, [] {});
+    return static_cast<std::int64_t>(1e6 * ms);
+  };
+  const std::int64_t first = between_two_runs();
+  const std::int64_t own = team.computed_ns();
+  EXPECT_GE(own, first);
+
+  // Another thread, which computes before its first run, too.
+  std::thread([&] {
+    const double begin = thread_ms();
+    while (thread_ms() - begin < 20.0) continue;
+    run(team, 1, [] {});
+    EXPECT_LT(team.computed_ns() - own, 20'000'000);
+    EXPECT_GE(between_two_runs(), 20'000'000);
+  }).join();
+  EXPECT_GE(team.computed_ns() - own, 20'000'000);
 }
 
 TEST(PatienceTest, SpinsLessWhereThatDidNotHelpAndMoreWhereItWouldHave) {

@@ -73,5 +73,18 @@ def test_the_server_has_time_to_write_its_prompt_cache_when_it_is_stopped():
         assert told and int(told.group(1)) == waits, f"{document}: {grace}"
 
 
+def test_what_was_compiled_is_kept_also_where_a_job_fails():
+    """actions/cache saves in runs alone that end well; the commit after a failed one needs it most."""
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    assert "actions/cache@" not in workflow
+    jobs = re.split(r"^  (?=[a-z]+:$)", workflow.split("\njobs:\n")[1], flags=re.MULTILINE)
+    with_cache = [job for job in jobs if "actions/cache/restore@" in job]
+    assert len(with_cache) == 3
+    for job in with_cache:
+        save = job.split("actions/cache/save@")[1]
+        assert "if: always()" in save.split("- ")[0]
+        assert len(set(re.findall(r"^ +key: (.*)$", job, re.MULTILINE))) == 1
+
+
 def test_nothing_that_was_built_gets_into_the_image():
     assert "build" in (ROOT / ".dockerignore").read_text().splitlines()

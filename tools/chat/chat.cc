@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/on_exit.h"
+#include "base/one_line.h"
 #include "serve/prompt.h"
 #include "tools/answer.h"
 #include "tools/chat/chat_commands.h"
@@ -31,7 +32,9 @@ constexpr const char* kChatDetails =
     "A message of several lines: end a line with \\, or put \"\"\" before and after it, or paste "
     "it.\n"
     "From a pipe each line is a message, and stdout gets the answers and nothing else; with --json "
-    "each\nis a result object on a line of its own. Then the exit code is 1 if any of them failed.";
+    "each\nis a result object on a line of its own, or {\"error\":{...}} where it has no answer. "
+    "Then "
+    "the\nexit code is 1 if any of them failed.";
 
 class ChatCommand : public Command {
  public:
@@ -111,7 +114,7 @@ void ChatCommand::greet() const {
   const auto file = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
   std::string text = file(*model_.model);
   if (model_.draft_model) text += " with " + file(*model_.draft_model);
-  std::fputs((text + ". /help lists the commands, Ctrl-D ends.\n\n").c_str(), stderr);
+  print_text(one_line(text) + ". /help lists the commands, Ctrl-D ends.\n\n");
 }
 
 void ChatCommand::note(const Status& status) {
@@ -137,7 +140,10 @@ int ChatCommand::talk(ChatState& chat, ChatReader& reader, SignalWatch& signals)
     if (once && (again || !interactive_)) return kSignalBase + SIGINT;
     if (once) std::fputs("(Ctrl-C again, or Ctrl-D, ends)\n", stderr);
     if (kind == ChatReader::Kind::kTooLong) {
-      note(invalid_argument("a line has more than " + std::to_string(kMaxLineBytes) + " bytes"));
+      const Status too_long =
+          invalid_argument("a line has more than " + std::to_string(kMaxLineBytes) + " bytes");
+      note(too_long);
+      chat.put_error(too_long);
     }
     if (kind != ChatReader::Kind::kInput) continue;
     take(chat, input);
@@ -180,7 +186,7 @@ Result<int> ChatCommand::run() {
   greet();
   if (system_) note(chat.set_system(*system_));
   if (first_) {
-    if (interactive_) std::fputs(("> " + *first_ + "\n").c_str(), stderr);
+    if (interactive_) print_text("> " + *first_ + "\n");
     take(chat, {.text = *first_});
     if (interactive_) terminal.signals.lower();
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "base/list_of.h"
@@ -22,6 +23,13 @@ Status show_help(ChatState& chat, Argument /*argument*/) {
   return Status();
 }
 
+// No shell has seen it: ~/ is the home folder here, too.
+std::string file_of(Argument text) {
+  const char* const home = std::getenv("HOME");
+  const bool in_home = text.starts_with("~/") && home != nullptr && *home != '\0';
+  return in_home ? home + text.substr(1) : text;
+}
+
 Status end(ChatState& chat, Argument /*argument*/) {
   chat.end();
   return Status();
@@ -38,9 +46,9 @@ constexpr SlashCommand kCommands[] = {
     {"system", "TEXT", false, "replace the system message; \"\" takes it away; alone: show it",
      [](ChatState& chat, Argument text) { return chat.set_system(text); }},
     {"save", "FILE", true, "write the conversation to FILE (JSON), a prompt file for compare, too",
-     [](ChatState& chat, Argument text) { return chat.save(text); }},
+     [](ChatState& chat, Argument text) { return chat.save(file_of(text)); }},
     {"load", "FILE", true, "go on with the conversation in FILE",
-     [](ChatState& chat, Argument text) { return chat.load(text); }},
+     [](ChatState& chat, Argument text) { return chat.load(file_of(text)); }},
     {"undo", "", false, "take the last question and its answer back",
      [](ChatState& chat, Argument) { return chat.undo(); }},
     {"retry", "", false, "answer the last question again",

@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 7> kLeftOut = {
     "prompt",     "messages", "speculative", "namespace", "tools", "parallel_tool_calls",
     "tool_choice"};
 constexpr const char* kNotSet = "not set";
+constexpr std::string_view kReasoning = "reasoning";
+constexpr std::string_view kTemplateValues = "chat_template_kwargs";
 constexpr std::size_t kNameColumn = 22;
 
 // Calls visitor(field, object) for each field that can be set.
@@ -48,7 +50,11 @@ Status unknown(std::string_view name) {
       (near.empty() ? "settings are " + list_of(names) : "did you mean " + near + "?"));
 }
 
-// The two whose values are not single ones, and which the table leaves to be read by hand.
+// Those whose values are not single ones, and which the table leaves to be read by hand.
+std::string by_hand_text(std::string_view name, const ChatOptions& chat) {
+  return name == kTemplateValues ? chat.template_values : "";
+}
+
 std::string by_hand_text(std::string_view name, const SamplingOptions& o) {
   if (name == "json_schema") return o.json_schema;
   std::string text;
@@ -58,9 +64,35 @@ std::string by_hand_text(std::string_view name, const SamplingOptions& o) {
   return text;
 }
 
+void copy_by_hand(std::string_view name, const ChatOptions& from, ChatOptions& chat) {
+  if (name == kTemplateValues) chat.template_values = from.template_values;
+}
+
+void copy_by_hand(std::string_view name, const SamplingOptions& from, SamplingOptions& o) {
+  if (name == "json_schema") o.json_schema = from.json_schema;
+  if (name == "logit_bias") o.logit_bias = from.logit_bias;
+}
+
+// The effort that "reasoning" may say is one of the template's values.
+void forget_effort(ChatOptions& chat) {
+  json::Parsed values = json::parse(chat.template_values);  // empty: no JSON
+  if (!values.ok() || values.value->erase("reasoning_effort") == 0) return;
+  chat.template_values = values.value->empty() ? "" : json::encode(*values.value);
+}
+
+// What an object for the setting leaves as it is where that says something: there another part of
+// one request, here what was set before.
+void forget_earlier(std::string_view name, ChatOptions& chat) {
+  if (name == kReasoning) forget_effort(chat);
+  if (name == kTemplateValues) chat.template_values.clear();
+}
+
 std::string list_text(const std::vector<std::string>& texts) {
   return texts.empty() ? "" : json::encode(Json(texts));
 }
+
+template <typename T>
+constexpr bool kHasByHand = std::is_same_v<T, SamplingOptions> || std::is_same_v<T, ChatOptions>;
 
 // A field's value as a text; "" where nothing is set.
 template <typename T>
@@ -76,7 +108,7 @@ std::string shown(const Field<T>& field, const T& object) {
     } else if constexpr (std::is_same_v<Value, ByHand>) {
       // A condition of its own: in one with the other, which waits for `value`, clang looks at the
       // call for any T.
-      if constexpr (std::is_same_v<T, SamplingOptions>) return by_hand_text(field.name, object);
+      if constexpr (kHasByHand<T>) return by_hand_text(field.name, object);
     }
     return value_text(field, object);
   });
@@ -96,9 +128,8 @@ void copy_field(const Field<T>& field, const T& from, T& object) {
           object.*(place.member) = from.*(place.member);
         } else if constexpr (std::is_same_v<Place, TextForm<T>>) {
           (void)place.set(object, place.get(from), std::string(field.name));  // its own text
-        } else if constexpr (std::is_same_v<T, SamplingOptions>) {            // ByHand
-          if (field.name == "json_schema") object.json_schema = from.json_schema;
-          if (field.name == "logit_bias") object.logit_bias = from.logit_bias;
+        } else if constexpr (kHasByHand<T>) {
+          copy_by_hand(field.name, from, object);
         }
       },
       field.place);
@@ -146,12 +177,16 @@ Status change_setting(CompletionRequest& request, std::string_view name, const s
   });
   if (type.empty()) return unknown(name);
   if (value == "default") {
+    if (wanted == kReasoning) forget_effort(with_usual.chat);
     OUTRIDER_RETURN_IF_ERROR(validate_settings(with_usual));
     request = std::move(with_usual);
     return Status();
   }
+  const Json given = typed_value(type, value);
+  CompletionRequest earlier = request;
+  if (given.is_object()) forget_earlier(wanted, earlier.chat);
   Result<CompletionRequest> changed =
-      api::change_completion(Json{{wanted, typed_value(type, value)}}, request);
+      api::change_completion(Json{{wanted, given}}, std::move(earlier));
   if (!changed.ok()) return changed.status().about(changed.status().field());
   request = std::move(*changed);
   return Status();

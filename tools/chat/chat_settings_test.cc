@@ -31,6 +31,7 @@ TEST(ChatSettings, EveryKindOfFieldIsSetByItsName) {
   EXPECT_EQ(after("grammar", "root ::= [0-9]+"), "root ::= [0-9]+");
   EXPECT_EQ(after("json_schema", "{\"type\":\"object\"}"), "{\"type\":\"object\"}");
   EXPECT_EQ(after("logit_bias", "{\"3\":1.5}"), "3: 1.5");
+  EXPECT_EQ(after("chat_template_kwargs", "{\"a\":1}"), "{\"a\":1}");
 }
 
 TEST(ChatSettings, WhatIsWrongIsNamedAndChangesNothing) {
@@ -72,12 +73,29 @@ TEST(ChatSettings, EveryOneCanBeTakenBackToItsDefault) {
                                                         {"json_schema", "{}"},
                                                         {"drafter", "suffix"},
                                                         {"rule", "rejection"},
+                                                        {"chat_template_kwargs", "{\"a\":1}"},
                                                         {"width", "2"}}) {
     ASSERT_TRUE(change_setting(request, name, value).ok()) << name;
     EXPECT_NE(changed_settings(request).find(name + " "), std::string::npos) << name;
     ASSERT_TRUE(change_setting(request, name, "default").ok()) << name;
     EXPECT_EQ(changed_settings(request), "") << name;
   }
+}
+
+TEST(ChatSettings, ALaterEffortReplacesAnEarlierOneAndKeepsOtherValuesOfTheTemplate) {
+  CompletionRequest request;
+  const auto set = [&](const char* name, const char* value) {
+    EXPECT_TRUE(change_setting(request, name, value).ok()) << name << " " << value;
+    return request.chat.template_values;
+  };
+  set("chat_template_kwargs", R"({"a":1})");
+  EXPECT_EQ(set("reasoning", R"({"effort":"low"})"), R"({"a":1,"reasoning_effort":"low"})");
+  EXPECT_EQ(set("reasoning", R"({"effort":"high"})"), R"({"a":1,"reasoning_effort":"high"})");
+  EXPECT_EQ(set("reasoning", "true"), R"({"a":1,"reasoning_effort":"high"})");
+  EXPECT_FALSE(change_setting(request, "reasoning", R"({"effort":"much"})").ok());
+  EXPECT_EQ(request.chat.template_values, R"({"a":1,"reasoning_effort":"high"})") << "as it was";
+  EXPECT_EQ(set("reasoning", "default"), R"({"a":1})");
+  EXPECT_EQ(set("chat_template_kwargs", "{}"), "");
 }
 
 TEST(ChatSettings, OnlyWhatDiffersFromTheDefaultsIsListed) {

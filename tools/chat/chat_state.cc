@@ -13,6 +13,7 @@
 #include "input/prompt_file.h"
 #include "tools/answer_text.h"
 #include "tools/chat/chat_settings.h"
+#include "tools/output_file.h"
 #include "tools/report.h"
 
 namespace outrider::tools {
@@ -24,7 +25,7 @@ constexpr const char* kFullHint =
 
 void say(std::string text) {
   if (text.empty() || text.back() != '\n') text += '\n';
-  std::fputs(text.c_str(), stderr);
+  print_text(text);
 }
 
 // `text` with U+FFFD for what is not UTF-8, and without a character that its end cuts short.
@@ -54,6 +55,14 @@ std::string first_words(const std::string& text) {
   return line.substr(0, end) + "...";
 }
 
+// Of a turn in which nothing was said: `before` is the conversation again, `asked` ends with the
+// question.
+const char* what_stays(const Conversation& before, const Conversation& asked) {
+  const std::size_t n = before.messages().size();
+  if (n > asked.messages().size()) return "the earlier answer stays)";
+  return n < asked.messages().size() ? "the question is taken back)" : "the question stays)";
+}
+
 // A full context ended it, and not a limit that was asked for.
 bool filled_context(const CompletionResult& result, std::int32_t max_tokens) {
   const Completion& c = result.completion;
@@ -67,10 +76,20 @@ ChatState::ChatState(const ChatParts& parts)
     : parts_(parts), output_(STDOUT_FILENO, use_color(parts.answer.color), /*whole_lines=*/true) {}
 
 Status ChatState::ask(const std::string& text) {
-  OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the message"));
+  const Status valid = check_utf8(text, "the message");
+  if (!valid.ok()) {
+    put_error(valid);
+    return valid;
+  }
   Conversation before = conversation_;
   conversation_.add_user(text);
   return answer(std::move(before));
+}
+
+void ChatState::put_error(const Status& status) {
+  if (!parts_.answer.output.json) return;
+  output_.write(error_line(status));
+  ended_ = ended_ || output_.failed();
 }
 
 Status ChatState::retry() {
@@ -92,6 +111,7 @@ Status ChatState::answer(Conversation before) {
     conversation_ = std::move(before);
     const Status& status = result.status();
     if (status.field() == "prompt") say(std::string("the conversation is too long: ") + kFullHint);
+    put_error(status);
     return status;
   }
   const Completion& completion = (*result)->completion;
@@ -101,25 +121,36 @@ Status ChatState::answer(Conversation before) {
   if (parts_.answer.stats) {
     std::fputs(answer_stats(*last_, parts_.local, last_width_).c_str(), stderr);
   }
-  const bool nothing = completion.text.empty() && completion.finish == FinishReason::kCancelled;
-  if (nothing || !completion.error.ok()) {
-    conversation_ = std::move(before);
-    if (nothing) say("(stopped before anything was said; the question is taken back)");
-    return completion.error;
+  ChatMessage said = assistant_message(*last_);
+  // A mark that begins a thought is no word yet.
+  const bool nothing =
+      said.content.empty() && said.reasoning.empty() && completion.finish != FinishReason::kStop;
+  if (!nothing && completion.error.ok()) {
+    tell_about(*last_, said);
+    conversation_.add_answer(std::move(said));
+    return Status();
   }
-  conversation_.add_answer(assistant_message(*last_));
-  tell_about(*last_);
-  return Status();
+  if (nothing && completion.error.ok()) {
+    const bool stopped = completion.finish == FinishReason::kCancelled;
+    say(std::string(stopped ? "(stopped" : "(it ended") + " before anything was said; " +
+        what_stays(before, conversation_));
+    tell_of_context(*last_);
+  }
+  conversation_ = std::move(before);
+  return completion.error;
 }
 
-void ChatState::tell_about(const CompletionResult& result) const {
-  const ChatMessage& said = conversation_.messages().back();
+void ChatState::tell_about(const CompletionResult& result, const ChatMessage& said) const {
   if (said.content.empty() && !said.reasoning.empty()) {
     say("(it ended while the model was thinking, before it answered)");
   }
   if (result.completion.finish == FinishReason::kCancelled) {
     say(result.ended_by == EndedBy::kTimeout ? "(stopped by timeout_ms)" : "(stopped)");
   }
+  tell_of_context(result);
+}
+
+void ChatState::tell_of_context(const CompletionResult& result) const {
   if (result.prompt.truncated() || result.shifted) {
     say("(the context was full; the oldest text was left out)");
   }
@@ -188,13 +219,18 @@ Status ChatState::set_system(const std::string& argument) {
 }
 
 Status ChatState::save(const std::string& path) const {
+  OUTRIDER_RETURN_IF_ERROR(check_output_file(
+      {.option = "/save",
+       .path = path,
+       .reads = files_read(parts_.request, parts_.model),
+       .check_old = [](const std::string& old) { return Conversation::load(old).status(); }}));
   OUTRIDER_RETURN_IF_ERROR(conversation_.save(path));
   say("saved " + std::to_string(conversation_.messages().size()) + " messages to '" + path + "'");
   return Status();
 }
 
 Status ChatState::load(const std::string& path) {
-  OUTRIDER_ASSIGN_OR_RETURN(Conversation read, Conversation::load(path));
+  OUTRIDER_ASSIGN_OR_RETURN(Conversation read, Conversation::load(path, parts_.terminal.watcher()));
   conversation_ = std::move(read);
   const std::vector<ChatMessage>& messages = conversation_.messages();
   const bool open = !messages.empty() && messages.back().role == "user";

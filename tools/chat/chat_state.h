@@ -29,13 +29,17 @@ class ChatState {
 
   // Asks and prints the answer; both join the conversation. An answer that was cut short does, too;
   // where nothing was said, the conversation is as before. Errors: what kept it from being
-  // answered; then also.
+  // answered; then also, and with --json the error is a line on stdout.
   Status ask(const std::string& text);
+
+  // With --json, the line of a message that is not answered: one whose error is `status`.
+  void put_error(const Status& status);
 
   // The commands (chat_commands.cc); an `argument` is what was typed behind the name.
   Status show_stats() const;
   Status set(const std::string& argument);
   Status set_system(const std::string& argument);
+  // Replaces an older conversation, and no file of another kind.
   Status save(const std::string& path) const;
   Status load(const std::string& path);
   Status undo();
@@ -51,7 +55,8 @@ class ChatState {
  private:
   // Answers the conversation's last question. `before`: the conversation to go back to.
   Status answer(Conversation before);
-  void tell_about(const CompletionResult& result) const;
+  void tell_about(const CompletionResult& result, const ChatMessage& said) const;
+  void tell_of_context(const CompletionResult& result) const;
 
   ChatParts parts_;
   TextOutput output_;

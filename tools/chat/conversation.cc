@@ -1,5 +1,7 @@
 #include "tools/chat/conversation.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "api/completion_params.h"
@@ -14,6 +16,25 @@ using json::Json;
 
 Status not_a_conversation(const std::string& path, const std::string& reason) {
   return invalid_argument("'" + path + "' is no conversation: " + reason);
+}
+
+// What would be waited for without an end, or fill the memory, is not opened.
+Status check_conversation_file(const std::string& path) {
+  if (path == "-") {
+    return invalid_argument(
+        "'-' would be standard input, where messages come from; a file of that name is ./-");
+  }
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  // Reading says it of the others.
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) return Status();
+  if (!std::filesystem::is_regular_file(status)) {
+    return not_a_conversation(path, "it is no regular file");
+  }
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes <= Conversation::kMostFileBytes) return Status();
+  return not_a_conversation(path, "it has " + std::to_string(bytes) + " bytes, at most " +
+                                      std::to_string(Conversation::kMostFileBytes) + " can be");
 }
 
 // All that load() reads again.
@@ -82,8 +103,9 @@ Status Conversation::save(const std::string& path) const {
   return write_whole_file(path, json::encode(Json{{"messages", std::move(messages)}}) + "\n");
 }
 
-Result<Conversation> Conversation::load(const std::string& path) {
-  OUTRIDER_ASSIGN_OR_RETURN(const std::string text, read_all(path));
+Result<Conversation> Conversation::load(const std::string& path, const Watcher& watcher) {
+  OUTRIDER_RETURN_IF_ERROR(check_conversation_file(path));
+  OUTRIDER_ASSIGN_OR_RETURN(const std::string text, read_all(path, watcher));
   const json::Parsed parsed = json::parse(text);
   if (!parsed.ok()) return not_a_conversation(path, parsed.error);
   const Json& given = *parsed.value;

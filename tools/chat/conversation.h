@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/watcher.h"
 #include "model/chat.h"
 
 namespace outrider::tools {
@@ -40,9 +41,11 @@ class Conversation {
 
   // Replaces the file atomically. Errors: those of write_whole_file().
   Status save(const std::string& path) const;
-  // Errors name the file, and the message and field that is wrong: kNotFound, kInvalidArgument,
-  // kInternal.
-  static Result<Conversation> load(const std::string& path);
+  // Errors name the file, and the message and field that is wrong: kNotFound, kInvalidArgument
+  // (also "-" and what is no regular file, of which nothing is opened, and one of more than
+  // kMostFileBytes), kInternal; kCancelled when `watcher` ends it.
+  static Result<Conversation> load(const std::string& path, const Watcher& watcher = {});
+  static constexpr std::size_t kMostFileBytes = 8 * kMaxChatBytes;  // JSON writes a byte as 6
 
  private:
   bool has_system() const { return !messages_.empty() && messages_.front().role == "system"; }

@@ -1,8 +1,10 @@
 #include "tools/chat/conversation.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -126,6 +128,23 @@ TEST_F(ConversationFile, WhatIsWrongInAFileIsNamedWithTheFile) {
   EXPECT_NE(error_of(R"({"messages":[{"role":"judge","content":""}]})").find("messages[0].role"),
             std::string::npos);
   EXPECT_FALSE(Conversation().save(path("no/folder.json")).ok());
+}
+
+// A pipe that nobody writes to would be waited for, and standard input are the chat's messages.
+TEST_F(ConversationFile, WhatIsNoRegularFileOrTooLongIsRefusedUnread) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  for (const std::string& name : {path("fifo"), std::string("/dev/zero"), std::string("-")}) {
+    EXPECT_EQ(Conversation::load(name).status().code(), StatusCode::kInvalidArgument) << name;
+  }
+  ASSERT_TRUE(Conversation().save(path("long.json")).ok());
+  std::filesystem::resize_file(path("long.json"), Conversation::kMostFileBytes + 1);
+  const Status status = Conversation::load(path("long.json")).status();
+  EXPECT_NE(status.message().find("at most 67108864 can be"), std::string::npos)
+      << status.message();
+  const std::atomic<bool> raised{true};
+  ASSERT_TRUE(Conversation().save(path("c.json")).ok());
+  EXPECT_EQ(Conversation::load(path("c.json"), {.interrupt = &raised}).status().code(),
+            StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -28,17 +28,17 @@ class LineSource {
 
   // SIGTSTP: gives the terminal back, and stops the process until it goes on. SIGWINCH: the window
   // has another size. The watching thread (SignalWatch::on_other()).
-  virtual void handle(int signal_number);
+  virtual void handle(int signal_number) = 0;
   // The process is about to die: the terminal gets back what it had. Any thread.
-  virtual void give_back() {}
+  virtual void give_back() = 0;
 
   // Keeps a message for the arrow keys, and for later chats.
   virtual void remember(const std::string& /*message*/) {}
 };
 
 // Lines of at most `max_bytes` from standard input, as a terminal's own cooked mode or a pipe gives
-// them. On a terminal the prompt is on stderr, and pasted texts come with their marks
-// (tools/chat/message_assembler.h).
+// them. On a terminal the prompt is on stderr, and where that is one, too, pasted texts come with
+// their marks (tools/chat/message_assembler.h). Of a file the mark of UTF-8 in front is no text.
 std::unique_ptr<LineSource> plain_lines(std::size_t max_bytes);
 
 }  // namespace outrider::tools

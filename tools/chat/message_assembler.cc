@@ -16,10 +16,20 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
+// Of several lines, which are meant as they are, the first keeps its indentation: only empty lines
+// go in front of it.
+std::string_view without_frame(std::string_view text) {
+  const std::string_view inner = trimmed(text);
+  if (inner.empty() || text.find('\n') == std::string_view::npos) return inner;
+  const auto begin = static_cast<std::size_t>(inner.data() - text.data());
+  const std::size_t first = text.rfind('\n', begin) + 1;  // 0: there is none before it
+  return text.substr(first, begin + inner.size() - first);
+}
+
 }  // namespace
 
 std::optional<ChatInput> MessageAssembler::take(bool command) {
-  ChatInput input{.text = std::string(trimmed(text_)), .command = command};
+  ChatInput input{.text = std::string(without_frame(text_)), .command = command};
   reset();
   return input;
 }

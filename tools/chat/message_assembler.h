@@ -16,7 +16,8 @@
 namespace outrider::tools {
 
 struct ChatInput {
-  std::string text;  // without spaces and newlines at its ends
+  // Without blanks at its end and empty lines in front; of one line also without those in front.
+  std::string text;
   bool command = false;
 };
 

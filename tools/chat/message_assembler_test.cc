@@ -57,6 +57,15 @@ TEST(MessageAssembler, ALineEditorsPasteIsOneLineWithNewlines) {
   EXPECT_EQ(messages({"/set stop\nx"}), "[/set stop\nx]");
 }
 
+TEST(MessageAssembler, TheFirstOfSeveralLinesKeepsItsIndentation) {
+  EXPECT_EQ(messages({"\"\"\"", "  a", "    b", "\"\"\""}), "[  a\n    b]");
+  EXPECT_EQ(messages({"    a\n        b"}), "[    a\n        b]") << "a line editor's paste";
+  EXPECT_EQ(messages({"\033[200~\ta", "\t\tb", "\033[201~"}), "[\ta\n\t\tb]");
+  EXPECT_EQ(messages({"\"\"\"", " \t", "", "  a ", " ", "\"\"\""}), "[  a]") << "empty lines go";
+  EXPECT_EQ(messages({"\"\"\"", " ", "\"\"\""}), "[]");
+  EXPECT_EQ(messages({"  a  "}), "[a]") << "a line alone";
+}
+
 TEST(MessageAssembler, ResetForgetsWhatHasBegun) {
   MessageAssembler assembler;
   EXPECT_FALSE(assembler.add("\"\"\"a").has_value());

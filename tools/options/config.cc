@@ -12,6 +12,7 @@
 #include "base/list_of.h"
 #include "base/nearest.h"
 #include "tools/options/llama_names.h"
+#include "tools/options/needs.h"
 #include "tools/options/options.h"
 #include "tools/options/toml.h"
 #include "tools/options/usage.h"
@@ -31,8 +32,18 @@ bool set_in_environment(const std::string& key) {
 
 // Options of which one is given in place of another: the nearest replaces those that are further
 // away, as it would its own value. "stdin" is the argument "-".
-constexpr std::array<std::array<std::string_view, 3>, 3> kRivals = {
-    {{"model", "hf-repo"}, {"draft-model", "hf-repo-draft"}, {"prompt", "file", "stdin"}}};
+constexpr std::array<std::array<std::string_view, 3>, 5> kRivals = {
+    {{"model", "hf-repo"},
+     {"draft-model", "hf-repo-draft"},
+     {"prompt", "file", "stdin"},
+     {"grammar", "json-schema", "ignore-eos"},
+     {"history", "no-history"}}};
+
+// A switch that is off takes nobody's place.
+bool is_off(const CLI::Option& option, std::string_view value) {
+  constexpr std::array<std::string_view, 4> kOff = {"false", "0", "off", "no"};
+  return option.get_expected_max() == 0 && std::find(kOff.begin(), kOff.end(), value) != kOff.end();
+}
 
 // The rivals of option `name` ("model") that the command has.
 std::vector<const CLI::Option*> rivals_of(const CLI::App& command, const std::string& name) {
@@ -57,7 +68,8 @@ bool is_replaced_by_table(const CLI::App& command, const TomlEntry& entry,
   const std::vector<const CLI::Option*> rivals = rivals_of(command, entry.key);
   return std::any_of(rivals.begin(), rivals.end(), [&](const CLI::Option* rival) {
     return std::any_of(all.begin(), all.end(), [&](const TomlEntry& other) {
-      return other.table == command.get_name() && rival->check_lname(other.key);
+      return other.table == command.get_name() && rival->check_lname(other.key) &&
+             (other.values.empty() || !is_off(*rival, other.values.front()));
     });
   });
 }
@@ -67,7 +79,9 @@ bool is_replaced(const CLI::App& command, const std::string& name) {
   const std::vector<const CLI::Option*> rivals = rivals_of(command, name);
   return std::any_of(rivals.begin(), rivals.end(), [](const CLI::Option* rival) {
     const std::vector<std::string>& names = rival->get_lnames();
-    return rival->count() > 0 || (!names.empty() && set_in_environment(names.front()));
+    if (rival->count() > 0) return !is_off(*rival, rival->results().back());
+    return !names.empty() && set_in_environment(names.front()) &&
+           !is_off(*rival, std::getenv(environment_name(names.front()).c_str()));
   });
 }
 
@@ -238,11 +252,18 @@ void forget_what_is_replaced(const CLI::App& command, const std::vector<std::str
     const CLI::Option* option = typed_option(command, argument);
     const bool is_word = argument == "-" || argument.empty() || argument[0] != '-';
     if (is_word && n_words < positional.size()) option = positional[n_words++];
-    if (option != nullptr) forget_rivals(command, *option);
+    const std::size_t sign = argument.find('=');
+    const std::string value = sign == std::string::npos ? "" : argument.substr(sign + 1);
+    if (option != nullptr && !is_off(*option, value)) forget_rivals(command, *option);
   }
 }
 
 }  // namespace
+
+Layer layer_of(const CLI::App& command, const std::string& option) {
+  if (was_typed(command, option)) return Layer::kTyped;
+  return set_in_environment(option) ? Layer::kEnvironment : Layer::kFile;
+}
 
 bool is_service_link(const std::string& option) {
   const char* const value = std::getenv(environment_name(option).c_str());

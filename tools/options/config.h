@@ -26,6 +26,12 @@ inline constexpr const char* kLayersHelp =
 // all options are declared. `root` must outlive the parsing.
 void add_layers(CLI::App& root);
 
+// Where a value came from, the nearest last.
+enum class Layer { kFile, kEnvironment, kTyped };
+
+// Of an option, by its long name without dashes, that was given. REQUIRES: `command` was parsed
+Layer layer_of(const CLI::App& command, const std::string& option);
+
 // Whether the environment variable of "--port" is not meant as one: in all containers beside a
 // service that is named outrider Kubernetes sets OUTRIDER_PORT to "tcp://10.0.0.1:80". It counts as
 // not set.

@@ -152,7 +152,7 @@ void add_model_files(std::vector<std::string>& files, const std::string& path) {
 }
 
 std::vector<std::string> model_files(const ModelArguments& a) {
-  std::vector<std::string> files = a.target.lora;
+  std::vector<std::string> files;
   if (a.model) add_model_files(files, *a.model);
   if (a.draft_model) add_model_files(files, *a.draft_model);
   return files;

@@ -48,7 +48,7 @@ bool has_draft(const ModelArguments& arguments);
 // Adds the file at `path`, and where it is the first of a split model all of its files.
 void add_model_files(std::vector<std::string>& files, const std::string& path);
 
-// Those of the target, the draft and the adapters that are given as files.
+// Those of the target and the draft that are given as files.
 std::vector<std::string> model_files(const ModelArguments& arguments);
 
 // A draft model '' becomes none. Throws UsageError when there is no target, and for names that

@@ -1,12 +1,18 @@
 #include "tools/options/request_options.h"
 
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
 #include "draft/drafter_table.h"
 #include "input/prompt_file.h"
 #include "llama/files/gguf_header.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/schema/json_schema.h"
 #include "request/draft_defaults.h"
+#include "tools/options/config.h"
 #include "tools/options/field_options.h"
+#include "tools/options/needs.h"
 #include "tools/options/usage.h"
 
 namespace outrider::tools {
@@ -27,12 +33,52 @@ void add_by_hand(OptionGroup& group, RequestArguments& a) {
                  "the text is JSON by the schema in this file");
 }
 
+// As without being set.
+void put_back(const Field<SamplingOptions>& field, SamplingOptions& o) {
+  static const SamplingOptions kUsual;
+  std::visit(
+      [&o](const auto& place) {
+        if constexpr (std::is_member_object_pointer_v<std::decay_t<decltype(place)>>) {
+          o.*place = kUsual.*place;
+        }
+      },
+      field.place);
+}
+
+// Of mirostat and what it excludes, the nearer layer wins; of one layer, both are an error.
+void check_mirostat(const CLI::App& app, SamplingOptions& o) {
+  if (o.mirostat == 0) return;
+  std::vector<const Field<SamplingOptions>*> excluded;
+  for (const Field<SamplingOptions>& field : sampling_fields()) {
+    const bool is_excluded =
+        !field.replaced_by.empty() || (field.name == "temp" && !(o.temperature > 0.0f));
+    if (is_excluded && app.count(option_name(field.name)) > 0) excluded.push_back(&field);
+  }
+  const auto layer = [&app](std::string_view field) {
+    return layer_of(app, option_name(field).substr(2));
+  };
+  const Layer of_mirostat = layer("mirostat");
+  if (std::any_of(excluded.begin(), excluded.end(), [&](const Field<SamplingOptions>* field) {
+        return layer(field->name) > of_mirostat;
+      })) {
+    o.mirostat = 0;
+    return;
+  }
+  for (const Field<SamplingOptions>* const field : excluded) {
+    if (layer(field->name) < of_mirostat) {
+      put_back(*field, o);
+    } else if (!field->replaced_by.empty()) {  // temp has a message of its own
+      throw UsageError(option_name(field->name) + " " + cannot_be_used_with_mirostat(o.mirostat));
+    }
+  }
+}
+
 void check_sampling(RequestArguments& a) {
   SamplingOptions& o = a.request.sampling;
-  for (const Field<SamplingOptions>& field : sampling_fields()) {
-    const std::string name = option_name(field.name);
-    if (field.replaced_by.empty() || o.mirostat == 0 || a.app->count(name) == 0) continue;
-    throw UsageError(name + " " + cannot_be_used_with_mirostat(o.mirostat));
+  check_mirostat(*a.app, o);
+  // Left over where what a file says of the grammar was replaced.
+  if (!a.grammar_file && !a.schema_file && !was_typed(*a.app, "grammar-trigger")) {
+    o.grammar_triggers.clear();
   }
   o.logit_bias.clear();
   for (const std::string& text : a.logit_bias) {

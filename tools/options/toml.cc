@@ -1,9 +1,8 @@
 #include "tools/options/toml.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
+#include <string>
 
 #define TOML_EXCEPTIONS 0
 // toml++ takes for granted what a file may not keep to: "[?]" breaks an assertion of its, or, where
@@ -23,21 +22,17 @@
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 
+#include "base/field.h"
+
 namespace outrider::tools {
 namespace {
-
-template <typename Number>
-std::string number_text(Number number) {
-  std::array<char, 32> text;
-  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), number);
-  return std::string(text.data(), end.ptr);
-}
 
 // The text of a string, number or boolean; nothing for other kinds.
 std::optional<std::string> scalar_text(const toml::node& node) {
   if (const toml::value<std::string>* value = node.as_string()) return value->get();
-  if (const toml::value<std::int64_t>* value = node.as_integer()) return number_text(value->get());
-  if (const toml::value<double>* value = node.as_floating_point()) return number_text(value->get());
+  if (const toml::value<std::int64_t>* value = node.as_integer())
+    return std::to_string(value->get());
+  if (const toml::value<double>* value = node.as_floating_point()) return shortest(value->get());
   if (const toml::value<bool>* value = node.as_boolean()) return value->get() ? "true" : "false";
   return std::nullopt;
 }

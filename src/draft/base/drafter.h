@@ -167,6 +167,23 @@ class Drafter {
   // cached prompt, and its own guesses that came true. 0 where reading takes next to nothing.
   virtual std::int64_t known(SeqId /*seq*/, std::span<const Token> /*text*/) const { return 0; }
 
+  // Whether a draft for `text` would find room for it, as far as can be told before: else it would
+  // be refused, with a limit_reason(). `text` as DraftRequest has it. REQUIRES: can_guess()
+  virtual bool has_room(SeqId seq, std::span<const Token> /*text*/) const {
+    return limit_reason(seq).empty();
+  }
+
+  // Whether read() can read less than all that a draft would: then a long text need not hold up the
+  // others in one step.
+  virtual bool reads_in_pieces() const { return false; }
+  // Reads the next `n` tokens of `text` that it does not know, all but the last one at most, and
+  // guesses nothing: known() tells how far it came, which is nowhere for want of room
+  // (limit_reason()). What is drafted later is the same. Errors: as DraftRequest::failure, of this
+  // text alone; kCancelled. REQUIRES: reads_in_pieces(); `text` as DraftRequest has it; n > 0
+  virtual Status read(SeqId /*seq*/, std::span<const Token> /*text*/, std::int64_t /*n*/) {
+    return unsupported("it reads all at once");
+  }
+
   // What it has learned that holds from run to run, as numbers of its own, and back, in place of
   // what it knows; numbers that it cannot have given are passed over.
   virtual std::vector<double> learned() const { return {}; }

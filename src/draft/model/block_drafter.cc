@@ -74,6 +74,13 @@ std::int64_t BlockDrafter::known(SeqId seq, std::span<const Token> /*text*/) con
   return static_cast<std::int64_t>(goes_on(state) ? state.n_seen : state.rows.begin());
 }
 
+// Behind what it goes on from, or in the window with which it begins anew, room for a guess.
+bool BlockDrafter::has_room(SeqId seq, std::span<const Token> text) const {
+  const SeqState& state = state_of(seq);
+  const std::size_t start = goes_on(state) ? state.start : state.rows.begin();
+  return guesses_from(start, text) > 0;
+}
+
 std::string BlockDrafter::limit_reason(SeqId seq) const { return state_of(seq).limit_reason; }
 
 // The nodes of the last draft that the text took.
@@ -101,13 +108,17 @@ Status BlockDrafter::reach_window(const DraftRequest& request) {
                             " tokens is full; a larger one drafts for longer");
 }
 
-// Depths of a block that are of use and fit the context, with what is to be read before them.
-std::int32_t BlockDrafter::n_guesses(const DraftRequest& request) const {
+// Depths of a block that fit the context behind the text from `start` on; may be less than 0.
+std::int32_t BlockDrafter::guesses_from(std::size_t start, std::span<const Token> text) const {
   const BlockCapabilities& caps = model_.capabilities();
-  const std::size_t root = request.text.size() - 1 - state_of(request.seq).start;
-  const std::int64_t room = static_cast<std::int64_t>(caps.n_ctx) - static_cast<std::int64_t>(root);
+  const std::int64_t read = static_cast<std::int64_t>(text.size() - start);
   return static_cast<std::int32_t>(
-      std::min<std::int64_t>({request.max_nodes, caps.most_guesses, caps.n_batch - 1, room - 1}));
+      std::min<std::int64_t>({caps.most_guesses, caps.n_batch - 1, caps.n_ctx - read}));
+}
+
+// Those that are of use, too.
+std::int32_t BlockDrafter::n_guesses(const DraftRequest& request) const {
+  return std::min(request.max_nodes, guesses_from(state_of(request.seq).start, request.text));
 }
 
 // Those for which the model can guess; what is wrong with the others is noted in them.
@@ -119,11 +130,11 @@ std::vector<DraftRequest*> BlockDrafter::ready_ones(std::span<DraftRequest> requ
     SeqState& state = state_of(request.seq);
     learn_from(state, request.text);
     const Status status = reach_window(request);
+    state.limit_reason = status.message();
     if (status.ok()) {
       ready.push_back(&request);
       continue;
     }
-    state.limit_reason = status.message();
     // A full context is a limit (limit_reason) and no failure.
     if (status.code() != StatusCode::kResourceExhausted) request.failure = status;
   }
@@ -132,7 +143,7 @@ std::vector<DraftRequest*> BlockDrafter::ready_ones(std::span<DraftRequest> requ
 
 Status BlockDrafter::draft(std::span<DraftRequest> requests) {
   const std::vector<DraftRequest*> ready = ready_ones(requests);
-  OUTRIDER_RETURN_IF_ERROR(read(ready));
+  OUTRIDER_RETURN_IF_ERROR(read_all(ready));
   for (std::size_t first = 0, end = 0; first < ready.size(); first = end) {
     std::int32_t n_tokens = 0;
     while (end < ready.size()) {
@@ -146,7 +157,7 @@ Status BlockDrafter::draft(std::span<DraftRequest> requests) {
 }
 
 // All that is missing, in as many passes as it takes.
-Status BlockDrafter::read(std::span<DraftRequest* const> requests) {
+Status BlockDrafter::read_all(std::span<DraftRequest* const> requests) {
   while (true) {
     std::vector<BlockText> items;
     std::vector<std::vector<float>> states;

@@ -66,6 +66,7 @@ class BlockDrafter : public Drafter {
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
   std::int64_t known(SeqId seq, std::span<const Token> text) const override;
+  bool has_room(SeqId seq, std::span<const Token> text) const override;
   std::string limit_reason(SeqId seq) const override;
 
   // How sharp its guesses should be.
@@ -93,8 +94,9 @@ class BlockDrafter : public Drafter {
   Status cut(SeqId seq, std::size_t length);
   void learn_from(SeqState& state, std::span<const Token> text);
   Status reach_window(const DraftRequest& request);
+  std::int32_t guesses_from(std::size_t start, std::span<const Token> text) const;
   std::int32_t n_guesses(const DraftRequest& request) const;
-  Status read(std::span<DraftRequest* const> requests);
+  Status read_all(std::span<DraftRequest* const> requests);
   Status guess(std::span<DraftRequest* const> requests);
   std::vector<DraftRequest*> ready_ones(std::span<DraftRequest> requests);
 

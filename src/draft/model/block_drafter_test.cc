@@ -74,6 +74,10 @@ class SmallWindow : public BlockDrafterTest {
  protected:
   SmallWindow() : BlockDrafterTest(16, 5) {}
 };
+class WindowOfSixteen : public BlockDrafterTest {
+ protected:
+  WindowOfSixteen() : BlockDrafterTest(16, 16) {}
+};
 class SmallBatch : public BlockDrafterTest {
  protected:
   SmallBatch() : BlockDrafterTest(6) {}
@@ -222,6 +226,26 @@ TEST_F(BlockDrafterTest, ABlockEndsWhereTheContextDoes) {
     EXPECT_EQ(drafted(0, text), std::clamp(room, 0, 4)) << at;
     EXPECT_EQ(drafter.limit_reason(0).empty(), room > 0) << at;
   }
+}
+
+// Refused, it reads nothing, until the window has left what it knows behind.
+TEST_F(WindowOfSixteen, AContextThatWasFullIsNotSaidWhileItGuessesAgain) {
+  begin(0);
+  std::vector<Token> text;
+  int refused = 0;
+  int again = 0;
+  for (std::int32_t at = 0; at < 120; ++at) {
+    text.push_back(at % kVocab);
+    show(0, text, at == 0 ? 0 : static_cast<std::size_t>(at) - 1);
+    const bool has_room = drafter.has_room(0, text);
+    const bool guesses = drafted(0, text) > 0;
+    EXPECT_EQ(drafter.limit_reason(0).empty(), guesses) << at;
+    EXPECT_EQ(has_room, guesses) << at;
+    refused += guesses ? 0 : 1;
+    again += guesses && refused > 0 ? 1 : 0;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(again, 20);
 }
 
 TEST_F(BlockDrafterTest, AFailureAtAnyPassLeavesTheStateInStep) {

@@ -54,32 +54,38 @@ std::int32_t DraftGrowth::plan_pass(std::int32_t room, std::int32_t max_leaves,
   std::stable_sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     return nodes_[a].chance > nodes_[b].chance;
   });
-  if (request_->guide != nullptr && !wants_pass(candidates)) return 0;
   // With a guide the likeliest node alone: a second row makes a pass dearer than it is likely to
   // give (docs/decisions.md, "A draft model branches where the planner chooses").
   const std::int32_t most = request_->guide != nullptr ? std::min(room, 1) : room;
-  std::int32_t n = 0;
+  TokenTree grown = *tentative_;
+  std::vector<std::size_t> chosen;
+  std::vector<NodeId> places;  // [chosen] in the grown tree
   for (const std::size_t i : candidates) {
-    Proposed& p = nodes_[i];
-    if (n >= most || tentative_->size() == max_width) break;
-    TokenTree grown = *tentative_;
-    const NodeId at = grown.add(p.parent, request_->tree->token(p.node), 0.5f, request_->mask);
-    if (grown.leaves().size() > static_cast<std::size_t>(max_leaves)) continue;
-    *tentative_ = std::move(grown);
-    p.tentative = at;
-    by_tentative_.push_back(i);
-    ++n;
+    if (std::ssize(chosen) >= most || grown.size() == max_width) break;
+    TokenTree more = grown;
+    const Token token = request_->tree->token(nodes_[i].node);
+    const NodeId at = more.add(nodes_[i].parent, token, 0.5f, request_->mask);
+    if (more.leaves().size() > static_cast<std::size_t>(max_leaves)) continue;
+    grown = std::move(more);
+    chosen.push_back(i);
+    places.push_back(at);
   }
-  if (n == 0 && request_->guide != nullptr) request_->guide->ended();
-  return n;
+  // A pass that it grants is timed from then on, so only one that can be made is asked for.
+  if (request_->guide != nullptr && !wants_pass(chosen)) return 0;
+  *tentative_ = std::move(grown);
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    nodes_[chosen[k]].tentative = places[k];
+    by_tentative_.push_back(chosen[k]);
+  }
+  return static_cast<std::int32_t>(chosen.size());
 }
 
-bool DraftGrowth::wants_pass(const std::vector<std::size_t>& candidates) const {
-  if (candidates.empty()) {
+bool DraftGrowth::wants_pass(const std::vector<std::size_t>& chosen) const {
+  if (chosen.empty()) {
     request_->guide->ended();
     return false;
   }
-  const Proposed& tip = nodes_[candidates[0]];
+  const Proposed& tip = nodes_[chosen[0]];
   return request_->guide->another_pass(tip.chance, request_->tree->node(tip.node).depth);
 }
 

@@ -53,7 +53,7 @@ class DraftGrowth {
     std::unique_ptr<Sampler> sampler;  // the chain behind this node, when the chain has state
   };
 
-  bool wants_pass(const std::vector<std::size_t>& candidates) const;
+  bool wants_pass(const std::vector<std::size_t>& chosen) const;
   float smallest_useful_chance() const;
   void propose(Proposed& from, const DraftChoice& choice, const std::function<bool(Token)>& is_end);
 

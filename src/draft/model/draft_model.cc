@@ -1,7 +1,6 @@
 #include "draft/model/draft_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
 #include "draft/model/draft_growth.h"
@@ -155,11 +154,14 @@ bool DraftModelDrafter::wants_draft(const DraftRequest& request) const {
   return request.max_nodes > 0 && can_guess(request.seq, request.text);
 }
 
+Status DraftModelDrafter::check_rollback() const {
+  if (model_.capabilities().rollback == Rollback::kAny) return Status();
+  return unsupported("it cannot take back what was drafted: " +
+                     model_.capabilities().rollback_reason);
+}
+
 Status DraftModelDrafter::draft(std::span<DraftRequest> requests) {
-  if (model_.capabilities().rollback != Rollback::kAny) {
-    return unsupported("it cannot take back what was drafted: " +
-                       model_.capabilities().rollback_reason);
-  }
+  OUTRIDER_RETURN_IF_ERROR(check_rollback());
   std::vector<SeqId> asked;
   for (const DraftRequest& request : requests) {
     if (wants_draft(request)) asked.push_back(request.seq);
@@ -247,11 +249,6 @@ Status DraftModelDrafter::settle(SeqId seq, std::span<const Token> text) {
   return status;
 }
 
-bool DraftModelDrafter::has_room(const DraftRequest& request) const {
-  const SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
-  return model_.has_room_for(request.seq, request.text.subspan(state.n_seen));
-}
-
 // Ends the last drafts of all requests before the first one is made ready. Where one finds no room
 // then, those of the other sequences, too: the cache is rebuilt only where nothing is tentative.
 void DraftModelDrafter::settle_all(std::span<DraftRequest> requests) {
@@ -260,58 +257,10 @@ void DraftModelDrafter::settle_all(std::span<DraftRequest> requests) {
   }
   const bool all_fit = std::all_of(
       requests.begin(), requests.end(),
-      [this](const DraftRequest& request) { return !wants_draft(request) || has_room(request); });
+      [this](const DraftRequest& request) { return !wants_draft(request) || fits(request); });
   for (SeqId seq = 0; !all_fit && seq < std::ssize(sequences_); ++seq) {
     (void)keep_prefix(seq);
   }
-}
-
-// Of what it has not seen: a target's vocabulary may have a few ids more than the draft's.
-Status DraftModelDrafter::check_tokens(const DraftRequest& request) const {
-  const std::size_t n_seen = sequences_[static_cast<std::size_t>(request.seq)].n_seen;
-  for (std::size_t i = n_seen; i < request.text.size(); ++i) {
-    if (request.text[i] < model_.capabilities().n_vocab) continue;
-    return invalid_argument("the draft model does not know token " +
-                            std::to_string(request.text[i]));
-  }
-  return Status();
-}
-
-// Makes the model's state a beginning of the text, at least one token short of it, close enough for
-// one batch. Its last draft is settled.
-Status DraftModelDrafter::synchronise(const DraftRequest& request) {
-  assert(!request.text.empty());
-  const std::size_t last = request.text.size() - 1;
-  if (sequences_[static_cast<std::size_t>(request.seq)].n_seen > last) {
-    OUTRIDER_RETURN_IF_ERROR(begin(request.seq, last));
-  }
-  if (head_) OUTRIDER_RETURN_IF_ERROR(reach_window(request));
-  if (!has_room(request)) {
-    return resource_exhausted("the draft model's context of " +
-                              std::to_string(model_.capabilities().n_ctx) +
-                              " tokens is full; a larger one drafts for longer");
-  }
-  return catch_up(request);
-}
-
-// Evaluates what is missing in whole batches until the rest fits one batch beside other sequences.
-Status DraftModelDrafter::catch_up(const DraftRequest& request) {
-  SeqState& state = sequences_[static_cast<std::size_t>(request.seq)];
-  const std::size_t n_batch = static_cast<std::size_t>(model_.capabilities().n_batch);
-  while (request.text.size() - state.n_seen > static_cast<std::size_t>(share())) {
-    const std::size_t n = std::min(n_batch, request.text.size() - state.n_seen - 1);
-    std::vector<float> hidden;
-    if (head_) state.rows->append_before(state.n_seen, n, &hidden);
-    const std::array<EvalItem, 1> item = {EvalItem{.seq = request.seq,
-                                                   .prefix = request.text.subspan(state.n_seen, n),
-                                                   .tree = nullptr,
-                                                   .hidden = hidden}};
-    OUTRIDER_RETURN_IF_ERROR(model_.evaluate(item));
-    const Status committed = model_.commit(request.seq, {});
-    state.n_seen = seen_of(request.seq);
-    OUTRIDER_RETURN_IF_ERROR(committed);
-  }
-  return Status();
 }
 
 // One more level for each growing request, in one pass of the model; drops those that are done.

@@ -25,6 +25,9 @@
 //      text:        t0 ... t(start) ... t(n_seen-1) ... root
 //      the head's:         0 ...        n_seen-1-start
 //
+// A long text may be read before, in pieces (read()): each is committed, and what is drafted behind
+// them is the same.
+//
 // Cost: one draft pass per level of the tree (all sequences in one batch), plus one choice per
 // node.
 //
@@ -106,7 +109,11 @@ class DraftModelDrafter : public Drafter {
 
   void set_interrupt(const std::atomic<bool>* flag) override { model_.set_interrupt(flag); }
   std::int64_t known(SeqId seq, std::span<const Token> text) const override;
+  bool has_room(SeqId seq, std::span<const Token> text) const override;
   std::string limit_reason(SeqId seq) const override;
+  // Heads read a window at most, which moves on with the text.
+  bool reads_in_pieces() const override { return !head_.has_value(); }
+  Status read(SeqId seq, std::span<const Token> text, std::int64_t n) override;
 
   // How sharp its guesses should be.
   std::vector<double> learned() const override { return sharpness_.numbers(); }
@@ -138,11 +145,14 @@ class DraftModelDrafter : public Drafter {
   static bool has_left_tree(const SeqState& state, std::span<const Token> text);
   Status settle(SeqId seq, std::span<const Token> text);
   void settle_all(std::span<DraftRequest> requests);
-  bool has_room(const DraftRequest& request) const;
+  bool fits(const DraftRequest& request) const;
   std::span<const NodeId> kept_of(std::span<const NodeId> path) const;
   Status check_tokens(const DraftRequest& request) const;
+  Status check_rollback() const;
+  Status find_beginning(const DraftRequest& request);
   Status synchronise(const DraftRequest& request);
   Status catch_up(const DraftRequest& request);
+  Status read_batch(const DraftRequest& request, std::size_t n);
   static bool continues(const SeqState& state, std::size_t n_seen);
   std::size_t window_start(const HiddenRows& rows) const;
   Status encode_rows(std::span<const SeqId> sequences);

@@ -302,6 +302,37 @@ TEST(DraftModel, AFullContextIsSaidAndDraftingGoesOnForOthers) {
   EXPECT_NE(drafter.limit_reason(0).find("context of 6 tokens is full"), std::string::npos);
   EXPECT_EQ(fits.drafted(), expected(rows, {1}, 3));
   EXPECT_EQ(drafter.limit_reason(1), "");
+  EXPECT_FALSE(drafter.has_room(0, full.text));
+  EXPECT_TRUE(drafter.has_room(1, fits.text));
+}
+
+// Grants every pass.
+class GrantsAll : public DraftGuide {
+ public:
+  float chance(std::int32_t /*depth*/, float confidence) const override { return confidence; }
+  bool another_pass(float /*tip_chance*/, std::int32_t /*tip_depth*/) override {
+    ++granted;
+    return true;
+  }
+  void ended() override { ++ends; }
+
+  int granted = 0;
+  int ends = 0;
+};
+
+// What is granted is timed, so one that could not be made would count as one of no time.
+TEST(DraftModel, WhereTheContextEndsNoPassIsAskedFor) {
+  FakeModel model(capabilities(1, /*n_ctx=*/6), testing::random_rows(kVocab, 8, 2.0f));
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  Talk talk({1, 2, 3});
+  GrantsAll guide;
+  DraftRequest request[] = {talk.request(8)};
+  request[0].guide = &guide;
+  ASSERT_TRUE(drafter.draft(request).ok());
+  EXPECT_EQ(model.evaluations(), 4) << "of the text, and of three guesses";
+  EXPECT_EQ(guide.granted, 3);
+  EXPECT_EQ(guide.ends, 1);
 }
 
 }  // namespace

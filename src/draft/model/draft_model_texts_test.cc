@@ -1,7 +1,10 @@
-// Texts that begin anew, and one that the model cannot read.
+// Texts that begin anew, that are read in pieces, and one that the model cannot read.
 #include "draft/model/draft_model.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
 
 #include "draft/model/draft_model_test.h"
 
@@ -57,6 +60,53 @@ TEST(DraftModel, ANewTextForgetsTheOldOne) {
   DraftRequest second[] = {fresh.request(4)};
   ASSERT_TRUE(drafter.draft(second).ok());
   EXPECT_EQ(fresh.drafted(), expected(rows, {1, 2, 9}, 4));
+}
+
+// In pieces of any size, behind guesses of its own, too.
+TEST(DraftModel, WhatIsReadInPiecesIsDraftedForAsIfItHadBeenReadAtOnce) {
+  const testing::RowFunction rows = testing::random_rows(kVocab, 3, 2.0f);
+  for (const std::int64_t piece : {1, 7, 16, 40}) {
+    FakeModel model(capabilities(), rows);
+    DraftModelDrafter drafter(model, kVocab, {});
+    ASSERT_TRUE(drafter.begin(0, 0).ok());
+    Talk talk({1, 2, 3});
+    DraftRequest first[] = {talk.request(2)};
+    ASSERT_TRUE(drafter.draft(first).ok());
+    for (Token t = 0; t < 60; ++t) talk.text.push_back(t % kVocab);
+    const std::int64_t length = static_cast<std::int64_t>(talk.text.size());
+    std::int64_t known = drafter.known(0, talk.text);
+    while (known + 1 < length) {
+      const std::int64_t tokens = model.tokens_evaluated();
+      ASSERT_TRUE(drafter.read(0, talk.text, piece).ok());
+      const std::int64_t now = drafter.known(0, talk.text);
+      EXPECT_EQ(now, std::min(known + piece, length - 1));
+      EXPECT_EQ(model.tokens_evaluated() - tokens, now - known);
+      EXPECT_EQ(drafter.check_integrity(), "");
+      known = now;
+    }
+    const std::int64_t passes = model.evaluations();
+    DraftRequest then[] = {talk.request(3)};
+    ASSERT_TRUE(drafter.draft(then).ok());
+    EXPECT_EQ(talk.drafted(), expected(rows, talk.text, 3)) << piece;
+    EXPECT_EQ(model.evaluations() - passes, 3);
+  }
+}
+
+TEST(DraftModel, APieceOfATextThatDoesNotFitIsNotReadAndThatIsSaid) {
+  FakeModel model(capabilities(1, /*n_ctx=*/6), testing::random_rows(kVocab, 3, 2.0f));
+  DraftModelDrafter drafter(model, kVocab, {});
+  ASSERT_TRUE(drafter.begin(0, 0).ok());
+  const std::vector<Token> text = {1, 2, 3, 4, 5, 6, 7};
+  EXPECT_FALSE(drafter.has_room(0, text));
+  EXPECT_TRUE(drafter.read(0, text, 2).ok());
+  EXPECT_EQ(drafter.known(0, text), 0);
+  EXPECT_NE(drafter.limit_reason(0).find("context of 6 tokens is full"), std::string::npos);
+  model.fail_evaluate({internal_error("broken")});
+  const std::vector<Token> shorter = {1, 2, 3};
+  EXPECT_EQ(drafter.read(0, shorter, 2).message(), "broken") << "of this text, and no limit";
+  EXPECT_TRUE(drafter.read(0, shorter, 2).ok());
+  EXPECT_EQ(drafter.limit_reason(0), "");
+  EXPECT_EQ(drafter.known(0, shorter), 2);
 }
 
 }  // namespace

@@ -120,16 +120,22 @@ Status load_memory(const std::string& path, const TokenizerId& tokenizer, Suffix
   return Status();
 }
 
-Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory) {
+Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory,
+                     std::chrono::milliseconds patience) {
   const Status loaded = load_memory(path, tokenizer, memory);
   if (!is_damage(loaded)) return loaded;
-  const FileLock lock(lock_of(path));
+  const FileLock lock(lock_of(path), FileLock::for_at_most(patience));
+  if (lock.gave_up()) return loaded;
   return load_or_set_aside(path, tokenizer, memory);  // somebody may have replaced it meanwhile
 }
 
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
-                   const std::string& path) {
-  const FileLock lock(lock_of(path));
+                   const std::string& path, std::chrono::milliseconds patience) {
+  const FileLock lock(lock_of(path), FileLock::for_at_most(patience));
+  if (lock.gave_up()) {
+    return resource_exhausted("cannot write '" + path + "': another process has '" + lock_of(path) +
+                              "' locked; it may be stopped");
+  }
   SuffixMemory merged(memory.stats().max_tokens);
   const Status loaded = load_or_set_aside(path, tokenizer, merged);
   if (!loaded.ok()) {

@@ -9,6 +9,7 @@
 // Tested by suffix_memory_file_test.cc.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/status.h"
@@ -17,18 +18,26 @@
 
 namespace outrider {
 
+// For the lock of such a file. Writing a full one takes a second.
+inline constexpr std::chrono::milliseconds kMemoryLockPatience{10'000};
+
 // Adds to the file what was added to `memory` since its mark_known(), so that nothing is lost where
 // several write the same file, one after the other or at once, whoever ends first: each adds its
 // own. A file that is not there is made of all of `memory`. It is locked by `path`.lock meanwhile,
-// which stays. Errors: those of load_memory() and save_store(), with the file as it was. But a
-// damaged one becomes "<path>.damaged", in the place of the one before, and a new one is made: then
-// the error is load_memory()'s, with that name.
+// which stays. Who has the lock may be stopped (Ctrl-Z, a paused container), and whoever ends waits
+// for this: after `patience` it is kResourceExhausted, with the lock's name. Errors: also those of
+// load_memory() and save_store(), with the file as it was. But a damaged one becomes
+// "<path>.damaged", in the place of the one before, and a new one is made: then the error is
+// load_memory()'s, with that name.
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
-                   const std::string& path);
+                   const std::string& path,
+                   std::chrono::milliseconds patience = kMemoryLockPatience);
 
 // load_memory(), but a damaged file becomes "<path>.damaged", which the error says: so that
-// nobody's texts go because of one bad read.
-Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory);
+// nobody's texts go because of one bad read. Where the lock cannot be had within `patience` it
+// keeps its name.
+Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory,
+                     std::chrono::milliseconds patience = kMemoryLockPatience);
 
 // Replaces `path` atomically. Errors: those of save_store().
 Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,

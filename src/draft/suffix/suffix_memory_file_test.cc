@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/file_lock.h"
 #include "store/store_writer.h"
 #include "testing/chi_square.h"
 #include "testing/tiny_dir.h"
@@ -123,6 +125,31 @@ TEST_F(SuffixMemoryFile, ThoseThatWriteAtOnceWaitForEachOther) {
   ASSERT_TRUE(load_memory(path, kTokenizer, memory).ok());
   EXPECT_EQ(memory.stats().namespaces, 8U);
   EXPECT_EQ(memory.stats().tokens, 8U * 2 * 4);
+}
+
+// Whoever has it may be stopped, and a process that ends must come to its end.
+TEST_F(SuffixMemoryFile, NobodyWaitsWithoutEndForAnothersLock) {
+  constexpr std::chrono::milliseconds kShort{20};
+  const std::string path = dir_.file("m");
+  SuffixMemory memory(4096);
+  memory.add("a", std::vector<Token>{1, 2, 3});
+  ASSERT_TRUE(save_memory(memory, kTokenizer, path).ok());
+  const std::string before = testing::read_bytes(path);
+  memory.add("b", std::vector<Token>{4, 5, 6});
+  {
+    const FileLock of_another(path + ".lock");
+    const Status refused = add_to_file(memory, kTokenizer, path, kShort);
+    EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+    EXPECT_NE(refused.message().find(path + ".lock"), std::string::npos) << refused.message();
+    EXPECT_EQ(testing::read_bytes(path), before);
+    testing::write_bytes(path, "damaged");
+    SuffixMemory read(4096);
+    EXPECT_FALSE(recall_memory(path, kTokenizer, read, kShort).ok());
+    EXPECT_EQ(testing::read_bytes(path), "damaged") << "it is set aside under the lock alone";
+    testing::write_bytes(path, before);
+  }
+  EXPECT_TRUE(add_to_file(memory, kTokenizer, path, kShort).ok()) << "the control";
+  EXPECT_NE(testing::read_bytes(path), before);
 }
 
 TEST_F(SuffixMemoryFile, WhatIsAddedToAFullFileTakesThePlaceOfTheOldest) {

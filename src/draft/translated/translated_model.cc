@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <limits>
 #include <utility>
+
+#include "base/types.h"
 
 namespace outrider {
 namespace {
-
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 std::size_t common_beginning(std::span<const Token> a, std::span<const Token> b) {
   const std::size_t n = std::min(a.size(), b.size());
@@ -196,7 +195,7 @@ void TranslatedModel::take_rows(std::span<const EvalItem> items,
     const NodeId end = items[i].tree == nullptr ? 0 : items[i].tree->size();
     for (NodeId node = items[i].first_new; node < end; ++node, ++n) {
       if (rows_.size() == n) {
-        rows_.emplace_back(static_cast<std::size_t>(capabilities_.n_vocab), kNever);
+        rows_.emplace_back(static_cast<std::size_t>(capabilities_.n_vocab), kRuledOut);
       }
       const float* from = model_.logits(own_index[i], node).data();
       float* to = rows_[n].data();

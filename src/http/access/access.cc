@@ -57,6 +57,18 @@ bool is_loopback(std::string_view host) {
   return inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
+std::vector<std::string> spellings_of(const std::string& address) {
+  in_addr four{};
+  if (inet_pton(AF_INET, address.c_str(), &four) == 1) return {address, "::ffff:" + address};
+  in6_addr six{};
+  std::array<char, INET6_ADDRSTRLEN> shortest{};
+  if (inet_pton(AF_INET6, address.c_str(), &six) != 1 ||
+      inet_ntop(AF_INET6, &six, shortest.data(), shortest.size()) == nullptr) {
+    return {};
+  }
+  return {shortest.data()};
+}
+
 Status check_exposure(const ServerOptions& options) {
   const bool guarded = !options.api_keys.empty() || options.public_without_key;
   if (guarded || is_loopback(options.host)) return Status();
@@ -90,15 +102,15 @@ bool Access::is_allowed(std::string_view origin) const {
   });
 }
 
-bool Access::has_key(const HttpRequest& request) const {
+std::size_t Access::key_number(const HttpRequest& request) const {
   constexpr std::string_view kScheme = "Bearer ";
   const std::string_view given = request.header("Authorization");
   const bool bearer =
       given.size() > kScheme.size() && same_name(given.substr(0, kScheme.size()), kScheme);
   // Without a scheme, as llama-server takes it; no key has the space that a scheme ends with.
-  const bool by_bearer = keys_.contains(bearer ? given.substr(kScheme.size()) : given);
-  const bool by_header = keys_.contains(request.header("x-api-key"));
-  return by_bearer || by_header;
+  const std::size_t by_bearer = keys_.place_of(bearer ? given.substr(kScheme.size()) : given);
+  const std::size_t by_header = keys_.place_of(request.header("x-api-key"));
+  return by_bearer > 0 ? by_bearer : by_header;
 }
 
 std::optional<HttpReply> Access::refuse(const HttpRequest& request, bool open) const {
@@ -125,7 +137,7 @@ std::optional<HttpReply> Access::refuse(const HttpRequest& request, bool open) c
                          "allow it (--cors-origin)");
     }
   }
-  if (open || keys_.empty() || has_key(request)) return std::nullopt;
+  if (open || keys_.empty() || key_number(request) > 0) return std::nullopt;
   HttpReply reply = error_reply(
       401,
       "a key is needed, as 'Authorization: Bearer KEY' or as 'x-api-key: KEY'; there is none, "

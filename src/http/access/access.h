@@ -9,6 +9,7 @@
 // Immutable, any thread. Tested by access_test.cc.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ class Access {
   // its endpoint needs no key.
   std::optional<HttpReply> refuse(const HttpRequest& request, bool open) const;
 
+  // The number of the key that the request shows: its place among the options' keys, from 1. 0: it
+  // shows none of them.
+  std::size_t key_number(const HttpRequest& request) const;
+
   // Lets the page that asked read the reply, and the headers that clients act on, where its origin
   // is allowed. For every reply.
   void let_read(const HttpRequest& request, HttpReply& reply) const;
@@ -38,7 +43,6 @@ class Access {
  private:
   bool is_own_name(std::string_view host) const;
   bool is_allowed(std::string_view origin) const;
-  bool has_key(const HttpRequest& request) const;
 
   SecretKeys keys_;
   std::vector<std::string> origins_;
@@ -49,6 +53,10 @@ class Access {
 
 // Whether only this machine reaches that address: "localhost", 127.x.x.x, ::1.
 bool is_loopback(std::string_view host);
+
+// How a socket names a peer of that IP address: in its shortest form, and one of the fourth version
+// also as a socket that listens for both does ("::ffff:10.0.0.5"). Empty: it is no IP address.
+std::vector<std::string> spellings_of(const std::string& address);
 
 // kInvalidArgument where other machines could use the server without a key, which the operator has
 // to ask for (ServerOptions::public_without_key).

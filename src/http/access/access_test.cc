@@ -141,6 +141,20 @@ TEST(ServerOptionsTest, AnOriginThatNoBrowserSendsIsRefused) {
   }
 }
 
+TEST(ServerOptionsTest, ATrustedProxyIsAnIpAddressHoweverItIsSpelled) {
+  for (const char* right : {"10.0.0.5", "fd00::5", "::1", "0:0:0:0:0:0:0:1"}) {
+    EXPECT_TRUE(validate(ServerOptions{.trusted_proxies = {right}}).ok()) << right;
+  }
+  for (const char* wrong : {"proxy.lan", "10.0.0.0/8", "10.0.0.5:80", "[::1]", "10.0.0"}) {
+    const Status status = validate(ServerOptions{.trusted_proxies = {"10.0.0.5", wrong}});
+    EXPECT_EQ(status.field(), "trusted_proxy") << wrong;
+    EXPECT_NE(status.message().find("IP address"), std::string::npos) << status.message();
+  }
+  using Spellings = std::vector<std::string>;
+  EXPECT_EQ(spellings_of("10.0.0.5"), (Spellings{"10.0.0.5", "::ffff:10.0.0.5"}));
+  EXPECT_EQ(spellings_of("0:0:0:0:0:0:0:1"), Spellings{"::1"});
+}
+
 TEST_F(AccessTest, AnAllowedOriginIsAnsweredExactly) {
   start({.api_keys = {"right"}, .cors_origins = {"https://app.example"}});
   const auto allowed = [this](const std::string& origin) {

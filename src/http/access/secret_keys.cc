@@ -32,17 +32,20 @@ SecretKeys::Padded SecretKeys::pad(std::string_view text) {
   return padded;
 }
 
-bool SecretKeys::contains(std::string_view guess) const {
+std::size_t SecretKeys::place_of(std::string_view guess) const {
   const Padded padded = pad(guess);
-  unsigned matches = 0;
-  for (const Padded& key : keys_) {
+  std::size_t place = 0;
+  for (std::size_t k = keys_.size(); k > 0; --k) {
+    const Padded& key = keys_[k - 1];
     volatile unsigned char difference = 0;  // volatile: or a compiler may stop at the first one
     for (std::size_t i = 0; i < key.size(); ++i) {
       difference = static_cast<unsigned char>(difference | (key[i] ^ padded[i]));
     }
-    matches += static_cast<unsigned>(difference == 0);
+    // All bits where it is this key, else none: no branch.
+    const std::size_t is_it = std::size_t{0} - static_cast<std::size_t>(difference == 0);
+    place = (k & is_it) | (place & ~is_it);
   }
-  return matches > 0;
+  return place;
 }
 
 Status check_key(const std::string& field, std::string_view key) {

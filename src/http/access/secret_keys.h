@@ -28,7 +28,9 @@ class SecretKeys {
   explicit SecretKeys(const std::vector<std::string>& keys);
 
   bool empty() const { return keys_.empty(); }
-  bool contains(std::string_view guess) const;
+  bool contains(std::string_view guess) const { return place_of(guess) > 0; }
+  // Its place among the keys, from 1, the first where it is there twice; 0: it is none of them.
+  std::size_t place_of(std::string_view guess) const;
 
  private:
   using Padded = std::array<unsigned char, kMaxBytes + 2>;

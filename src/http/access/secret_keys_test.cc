@@ -30,6 +30,14 @@ TEST(SecretKeys, AKeyIsTheOneOrItIsNot) {
   }
 }
 
+TEST(SecretKeys, AKeysPlaceIsToldFromOneOn) {
+  const SecretKeys keys({"alpha", "beta", "gamma", "beta"});
+  EXPECT_EQ(keys.place_of("alpha"), 1U);
+  EXPECT_EQ(keys.place_of("beta"), 2U) << "the first of two";
+  EXPECT_EQ(keys.place_of("gamma"), 3U);
+  EXPECT_EQ(keys.place_of("delta"), 0U);
+}
+
 // Where one bit differs, at any place, in the text or in its length.
 TEST(SecretKeys, EveryBitCounts) {
   const std::string key = "a-key-of-24-characters--";

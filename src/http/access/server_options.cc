@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "http/access/access.h"
 #include "http/access/secret_keys.h"
 
 namespace outrider::http {
@@ -45,6 +46,13 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::allowed_hosts,
      .range = {.min = 1.0, .max = 256.0},
      .unit = "NAME",
+     .most = 64},
+    {.name = "trusted_proxy",
+     .help = "the address of a proxy in front of the server, whose header X-Forwarded-For is "
+             "believed: the access log names the client, and not the proxy",
+     .place = &Options::trusted_proxies,
+     .range = {.min = 1.0, .max = 256.0},
+     .unit = "ADDRESS",
      .most = 64},
     {.name = "public_without_key",
      .help = "serve other machines although there is no key",
@@ -121,6 +129,11 @@ Status validate(const ServerOptions& options) {
     return wrong_value("cors_origin", "'" + origin + "'",
                        "* or what browsers send as an origin: https://app.example or "
                        "http://localhost:3000, without a path or a slash at the end");
+  }
+  for (const std::string& proxy : options.trusted_proxies) {
+    if (!spellings_of(proxy).empty()) continue;
+    return wrong_value("trusted_proxy", "'" + proxy + "'",
+                       "an IP address as 10.0.0.5 or fd00::5, without a port or a range");
   }
   for (const std::string& key : options.api_keys) {
     OUTRIDER_RETURN_IF_ERROR(check_key("api_key", key));

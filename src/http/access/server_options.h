@@ -31,6 +31,8 @@ struct ServerOptions {
   // The default model answers to requests for names that no model has. For servers with a single
   // one that the operator named.
   bool any_model_name = false;
+  // Addresses of proxies whose X-Forwarded-For says who the client is.
+  std::vector<std::string> trusted_proxies;
 
   // What a request has that does not say otherwise.
   CompletionRequest defaults;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/chat_params.h"
@@ -136,17 +137,22 @@ std::string read_text_parts(api::JsonFields& fields, const Json& given, const st
   return text;
 }
 
-std::vector<std::string> take_out_other_tools(Json& body, std::string_view usual) {
+Result<std::vector<std::string>> take_out_other_tools(Json& body, std::string_view usual) {
   std::vector<std::string> types;
   if (!body.is_object()) return types;
   const Json::iterator tools = body.find("tools");
   if (tools == body.end() || !tools->is_array()) return types;
+  if (tools->size() > kMaxGivenTools) {
+    return refused("tools", "holds " + std::to_string(tools->size()) + ", at most " +
+                                std::to_string(kMaxGivenTools) + " can be");
+  }
+  std::set<std::string_view> known;  // of tools that stay where they are until all are looked at
   Json left = Json::array();
   for (Json& tool : *tools) {
     const std::string* type = type_of(tool);
     if (type == nullptr || *type == usual) {
       left.push_back(std::move(tool));
-    } else if (std::find(types.begin(), types.end(), *type) == types.end()) {
+    } else if (known.insert(*type).second) {
       types.push_back(*type);
     }
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/json_fields.h"
+#include "base/status.h"
 #include "json/json.h"
 #include "request/completion_request.h"
 
@@ -38,10 +39,15 @@ const json::Json* read_role(api::JsonFields& fields, const json::Json& message,
 std::string read_text_part(api::JsonFields& fields, const json::Json& part,
                            const std::string& place);
 
+// Tools of a request, those that cannot be called here among them. A body has room for a million,
+// which nobody would look at in reasonable time.
+inline constexpr std::size_t kMaxGivenTools = 1024;
+
 // Tools that agents send unasked and that cannot be called here: the service's own (web_search),
 // and those whose calls have another form (custom, local_shell). Takes those of body["tools"] out
-// whose type is not `usual`, and returns their types, each once. One without a type stays.
-std::vector<std::string> take_out_other_tools(json::Json& body, std::string_view usual);
+// whose type is not `usual`, and returns their types, each once. One without a type stays. Errors:
+// kInvalidArgument, about "tools" (more than kMaxGivenTools; then the body is as it was).
+Result<std::vector<std::string>> take_out_other_tools(json::Json& body, std::string_view usual);
 // An error where a call is required and no tool is left, for want of those. Behind the choice.
 void check_tools_left(api::JsonFields& fields, std::span<const std::string> taken_out,
                       const CompletionRequest& request);

@@ -2,6 +2,7 @@
 // the other, and are tested as such. listener.h carries them over HTTP.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@ namespace outrider::http {
 
 // What became of a request, for the metrics and the access log. The thread that answers fills it.
 struct CallRecord {
+  std::size_t key = 0;           // the number of the key that was shown (access.h); 0: none
   std::string model;             // whose completions they are; empty: none
   std::int64_t completions = 0;  // that have ended; of them, together:
   std::int64_t prompt_tokens = 0;
@@ -31,7 +33,7 @@ struct HttpRequest {
   std::string method;  // "GET", "POST", ...
   std::string path;    // decoded, without the query: "/v1/models"
   std::string body;
-  std::string remote;  // the client's address
+  std::string remote;  // the client's address, or what a trusted proxy calls it
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::pair<std::string, std::string>> query;  // decoded
   // Whether the client has gone; any time, from the thread that answers. May be empty: never.

@@ -148,11 +148,13 @@ Status check_repeated(const Json& settings, std::size_t answers) {
 }
 
 constexpr std::int64_t kMostIndentation = 65536;
+constexpr std::size_t kMostResponseFields = 128;  // an answer has fewer, down to each number
 
 void read_llama_wishes(api::JsonFields& fields, LlamaWishes& wishes) {
   fields.boolean("return_tokens", wishes.return_tokens);
   fields.boolean("post_sampling_probs", wishes.after_sampler);
   fields.texts("response_fields", wishes.fields);
+  fields.fail(check_texts("response_fields", wishes.fields, {}, kMostResponseFields));
   fields.integer("n_indent", wishes.n_indent, 0, kMostIndentation);
   fields.integer("t_max_predict_ms", wishes.max_predict_ms, -1,
                  std::numeric_limits<std::int64_t>::max());

@@ -134,6 +134,17 @@ TEST_F(LlamaBodyTest, WhatSeveralAnswersRepeatHasAMostForAllTogether) {
       << refused.body.substr(0, 200);
 }
 
+// Each is copied into every answer.
+TEST_F(LlamaBodyTest, TheFieldsThatAreWishedOfAnAnswerHaveAMost) {
+  start({}, {});
+  EXPECT_EQ(field_of_error("response_fields", std::vector<std::string>(129, "generation_settings")),
+            "response_fields");
+  const Json answer = completed({{"prompt", "abc"},
+                                 {"n_predict", 1},
+                                 {"response_fields", std::vector<std::string>(128, "index")}});
+  EXPECT_EQ(answer, Json({{"index", 0}}));
+}
+
 TEST_F(LlamaBodyTest, IgnoringTheEndIsShownAsBiasesOfItsTokens) {
   start({}, {.end = 11});
   const Json answer = completed({{"prompt", "abc"}, {"n_predict", 1}, {"ignore_eos", true}});

@@ -57,11 +57,12 @@ Json ids_json(const std::vector<SaidToken>& tokens) {
   return ids;
 }
 
-// {"a": 1, "b/c": 2} of {"a": 1, "b": {"c": 2}, ...} for the names "a", "b/c". What is not there is
-// left out.
+// {"a": 1, "b/c": 2} of {"a": 1, "b": {"c": 2}, ...} for the names "a", "b/c", each once. What is
+// not there is left out.
 Json selected(const Json& object, const std::vector<std::string>& names) {
   Json result = Json::object();
   for (const std::string& name : names) {
+    if (result.contains(name)) continue;  // copied already, which may be much
     const Json* at = &object;
     for (std::size_t begin = 0; at != nullptr && begin <= name.size();) {
       const std::size_t end = std::min(name.find('/', begin), name.size());

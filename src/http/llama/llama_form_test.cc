@@ -193,6 +193,8 @@ TEST_F(LlamaFormTest, ChosenFieldsAreAllThatIsSent) {
   const Json whole = completed(asked);
   EXPECT_EQ(whole.size(), 2U);
   EXPECT_EQ(whole["generation_settings/n_predict"], 12);
+  asked["response_fields"] = {"tokens_predicted", "index", "tokens_predicted", "index"};
+  EXPECT_EQ(completed(asked), Json({{"tokens_predicted", 12}, {"index", 0}})) << "each once";
 }
 
 TEST_F(LlamaFormTest, TokensComeWhereTheyAreAskedForAndStopWordsAreTold) {

@@ -67,6 +67,7 @@ Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptio
     tokens = std::move(read);
   }
   if (!with_pieces) return Json{{"tokens", tokens}};
+  OUTRIDER_RETURN_IF_ERROR(check_listed(tokens.size(), "content", kListedWithPieces));
   Json list = Json::array();
   for (const Token token : tokens) {
     list.push_back({{"id", token}, {"piece", piece_json(std::string(vocabulary.spelled(token)))}});
@@ -83,6 +84,7 @@ Result<Json> text_of(const Json& body, const Target& target, const ServerOptions
   const Json* given = fields.any("tokens");
   std::vector<Token> tokens;
   if (given != nullptr && !given->is_array()) fields.refuse("tokens", *given, "an array of ids");
+  if (given != nullptr) fields.fail(check_listed(given->size(), "tokens", "token ids"));
   for (std::size_t i = 0; fields.ok() && given != nullptr && i < given->size(); ++i) {
     const std::optional<std::int64_t> id = api::as_integer((*given)[i]);
     if (id && *id >= 0 && *id < vocabulary.size()) {

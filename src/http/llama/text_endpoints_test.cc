@@ -57,6 +57,18 @@ TEST_F(TextEndpointsTest, ErrorsNameTheField) {
   EXPECT_EQ(post("/tokenize", {{"content", "a"}, {"model", 3}}).status, 400);
 }
 
+// A text of 16 MiB may have as many tokens, whose objects take 200 bytes each.
+TEST_F(TextEndpointsTest, TokensWithTheirPiecesHaveAMostAndSoHaveIds) {
+  start({}, {});
+  const std::string text(kMaxListed + 1, 'a');
+  EXPECT_EQ(answered("/tokenize", {{"content", text}})["tokens"].size(), kMaxListed + 1);
+  EXPECT_EQ(field_of_error("/tokenize", {{"content", text}, {"with_pieces", true}}), "content");
+  EXPECT_EQ(field_of_error("/detokenize", {{"tokens", std::vector<Token>(kMaxListed + 1, 0)}}),
+            "tokens");
+  EXPECT_EQ(answered("/detokenize", {{"tokens", std::vector<Token>(kMaxListed, 0)}})["content"],
+            text.substr(1));
+}
+
 TEST_F(TextEndpointsTest, AConversationIsShownAndCountedAsTheModelReadsIt) {
   start({}, {.chat = true});
   Json chat = Json::object();

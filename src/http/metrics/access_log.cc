@@ -122,6 +122,7 @@ std::string access_line(const AccessEntry& entry, const CallRecord& record) {
   json::Json line = {{"time", entry.time},  {"remote", entry.remote}, {"method", entry.method},
                      {"path", entry.path},  {"status", entry.status}, {"ms", rounded(entry.ms)},
                      {"bytes", entry.bytes}};
+  if (record.key > 0) line["key"] = record.key;
   if (!record.model.empty()) line["model"] = record.model;
   if (record.completions > 0) {
     line["prompt_tokens"] = record.prompt_tokens;

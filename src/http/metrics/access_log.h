@@ -1,10 +1,10 @@
 // The access log: a line of JSON for each request, when its answer has been written or given up.
 //
-//   {"time":"2026-11-23T18:01:02.345Z","remote","method","path","status","ms","bytes"} and, where
-//   completions ended, "model","prompt_tokens","completion_tokens","drafted","accepted",
-//   "first_token_ms","finish"
+//   {"time":"2026-11-23T18:01:02.345Z","remote","method","path","status","ms","bytes"}; where one
+//   of the server's keys was shown, "key", its number (access.h); and, where completions ended,
+//   "model","prompt_tokens","completion_tokens","drafted","accepted","first_token_ms","finish"
 //
-// Never headers, queries, prompts or answers. Tested by access_log_test.cc.
+// Never the keys themselves, headers, queries, prompts or answers. Tested by access_log_test.cc.
 #pragma once
 
 #include <atomic>

@@ -93,6 +93,30 @@ TEST_F(AccessLogTest, NeitherKeysNorPromptsNorQueriesAreWritten) {
   EXPECT_EQ(lines_.last()["status"], 401);
 }
 
+TEST_F(AccessLogTest, WhoAskedIsToldByTheNumberOfTheKey) {
+  start_logged({.api_keys = {"first", "second"}});
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  const auto logged = [this](Headers headers) {
+    (void)server_->answer({.method = "GET", .path = "/v1/models", .headers = std::move(headers)});
+    return lines_.last();
+  };
+  EXPECT_EQ(logged({{"Authorization", "Bearer first"}})["key"], 1);
+  EXPECT_EQ(logged({{"Authorization", "Bearer second"}})["key"], 2);
+  EXPECT_EQ(logged({{"Authorization", "Bearer wrong"}, {"x-api-key", "second"}})["key"], 2);
+  EXPECT_FALSE(logged({{"Authorization", "Bearer wrong"}}).contains("key"));
+  EXPECT_FALSE(logged({}).contains("key"));
+  (void)server_->answer_unread({.method = "POST", .headers = {{"x-api-key", "second"}}}, 413);
+  EXPECT_EQ(lines_.last()["key"], 2) << "of a body that is too long as well";
+}
+
+TEST_F(AccessLogTest, WithoutKeysNoNumberIsTold) {
+  start_logged();
+  (void)server_->answer(
+      {.method = "GET", .path = "/v1/models", .headers = {{"Authorization", "Bearer any"}}});
+  EXPECT_EQ(lines_.last()["status"], 200);
+  EXPECT_FALSE(lines_.last().contains("key"));
+}
+
 TEST_F(AccessLogTest, APathCannotEndItsLineNorFillTheDisk) {
   start_logged();
   (void)ask("GET", "/a\n{\"status\":200}" + std::string(100'000, 'x'));

@@ -7,7 +7,7 @@
 namespace outrider::http {
 namespace {
 
-constexpr std::size_t kMaxLoggedPath = 256;
+constexpr std::size_t kMaxLogged = 256;  // bytes of what others wrote
 
 // The stream ends before the call, so that the call knows what its completions came to.
 struct CountedStream {
@@ -29,9 +29,9 @@ Call::Call(const HttpRequest& request, std::string_view endpoint, Metrics& metri
     : record_(request.record), endpoint_(endpoint), metrics_(metrics), log_(log) {
   if (log_ == nullptr) return;
   entry_.time = utc_now();
-  entry_.remote = request.remote;
+  entry_.remote = request.remote.substr(0, kMaxLogged);
   entry_.method = request.method;
-  entry_.path = request.path.substr(0, kMaxLoggedPath);
+  entry_.path = request.path.substr(0, kMaxLogged);
 }
 
 Call::~Call() {

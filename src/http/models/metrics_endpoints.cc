@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/completion_json.h"
+#include "api/status_json.h"
 #include "http/endpoint/acquire.h"
 #include "http/endpoint/server_state.h"
 #include "http/exchange/error_reply.h"
@@ -17,22 +18,14 @@ namespace {
 
 using json::Json;
 
-Json points_json(const std::vector<CostPoint>& points) {
-  Json list = Json::array();
-  for (const CostPoint& point : points) {
-    list.push_back({{"width", point.width}, {"ms", point.ms}});
-  }
-  return list;
-}
-
 Json curve_json(const Runtime& runtime) {
   const std::shared_ptr<const Target> target = runtime.target();
-  return points_json(target == nullptr ? std::vector<CostPoint>() : target->costs());
+  return api::costs_json(target == nullptr ? std::vector<CostPoint>() : target->costs());
 }
 
 Json floor_json(ServerState& server, const std::string& name, Runtime& runtime) {
   const std::optional<std::vector<CostPoint>> floor = server.floors().find(name, runtime);
-  return !floor || floor->empty() ? Json() : points_json(*floor);
+  return !floor || floor->empty() ? Json() : api::costs_json(*floor);
 }
 
 Json depths_json(const DepthTotals& totals) {

@@ -113,7 +113,7 @@ class ChatForm : public OpenAiForm {
 Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   unify_logprobs(body);
   CompletionTask task;
-  task.ignored_tools = take_out_other_tools(body, "function");
+  OUTRIDER_ASSIGN_OR_RETURN(task.ignored_tools, take_out_other_tools(body, "function"));
   if (body.is_object() && !body.value("verbosity", Json()).is_null()) {
     task.ignored.emplace_back("verbosity");
   }

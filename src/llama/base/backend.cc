@@ -185,6 +185,8 @@ std::int32_t physical_cores() {
   return std::clamp(cores, 1, usable_processors());
 }
 
+std::int32_t threads_of(std::int32_t asked) { return asked > 0 ? asked : physical_cores(); }
+
 bool has_other_device() {
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
     const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));

@@ -52,6 +52,9 @@ class LogCapture {
 // Cores to compute with: the physical ones that this thread may use (of two kinds the faster), at
 // most usable_processors(); at least 1.
 std::int32_t physical_cores();
+// Threads to compute with where so many are asked for; 0 or less: physical_cores(). Times and
+// states that are kept are known by it.
+std::int32_t threads_of(std::int32_t asked);
 
 // Whether there is a device beside the processor: a GPU, say. REQUIRES: ensure_backend()
 bool has_other_device();

@@ -1,6 +1,5 @@
 #include "llama/chat/chat_inputs.h"
 
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,21 +17,11 @@ using json::Json;
 constexpr std::size_t kMaxToolName = 128;  // bytes
 constexpr std::string_view kNoParameters = R"({"type":"object","properties":{}})";
 
-std::string hex_byte(char c) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const unsigned char byte = static_cast<unsigned char>(c);
-  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-}
-
 // Adds up what all texts have, each of which must be UTF-8.
 class TextCheck {
  public:
   Status add(std::string_view text, const std::string& what) {
-    const std::optional<std::size_t> bad = first_invalid_utf8(text);
-    if (bad) {
-      return invalid_argument(what + " is not valid UTF-8: byte " + std::to_string(*bad) + " (" +
-                              hex_byte(text[*bad]) + ") does not belong to a character");
-    }
+    OUTRIDER_RETURN_IF_ERROR(check_utf8(text, what));
     n_bytes_ += text.size();
     if (n_bytes_ <= kMaxChatBytes) return Status();
     return invalid_argument("the conversation has more than " + std::to_string(kMaxChatBytes) +

@@ -1,6 +1,7 @@
 #include "llama/download/hub.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <exception>
@@ -71,6 +72,20 @@ Result<Hub> Hub::find() {
   return hub;
 }
 
+std::string Hub::proxy_hint() const {
+  const bool is_tls = endpoint.starts_with("https:");
+  const std::array<const char*, 4> names = {is_tls ? "https_proxy" : "http_proxy",
+                                            is_tls ? "HTTPS_PROXY" : "HTTP_PROXY", "all_proxy",
+                                            "ALL_PROXY"};
+  for (const char* name : names) {
+    if (environment(name).empty()) continue;
+    return std::string("; ") + name +
+           " is set, but -hf uses no proxy: get the model with the hub's own tool (hf download), "
+           "and -hf finds it in the cache";
+  }
+  return "";
+}
+
 Status Hub::refusal(int status, const HubName& name) const {
   const std::string who = "'" + name.repo + "'";
   const std::string code = " (HTTP " + std::to_string(status) + ")";
@@ -102,9 +117,9 @@ Status Hub::ask(const HubName& name) const {
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
     const httplib::Result answer = client.Get(url.path, headers);
     if (answer) return answer->status < 400 ? Status() : refusal(answer->status, name);
-    return internal_error("cannot reach " + host + " (" + httplib::to_string(answer.error()) +
-                          "), so '" + name.repo +
-                          "' cannot be downloaded; check the network, or HF_ENDPOINT" + kByHand);
+    return internal_error(
+        "cannot reach " + host + " (" + httplib::to_string(answer.error()) + "), so '" + name.repo +
+        "' cannot be downloaded; check the network, or HF_ENDPOINT" + proxy_hint() + kByHand);
   } catch (const std::exception& error) {
     return internal_error("cannot ask " + host + " for '" + name.repo + "': " + error.what());
   }

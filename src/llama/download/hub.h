@@ -34,6 +34,10 @@ struct Hub {
   // answer. Nothing of a body is read.
   std::optional<int> status_of(const std::string& url, std::uint64_t from) const;
 
+  // What a message about a hub that cannot be reached says of a proxy that the environment names:
+  // llama-common's client uses none. Begins with ';'; empty without one.
+  std::string proxy_hint() const;
+
   // An HTTP status of 400 and more as an error.
   Status refusal(int status, const HubName& name) const;
 };

@@ -44,8 +44,8 @@ Status gone_silent(const DownloadJob& job, bool was_asking, std::chrono::seconds
   return internal_error(
       was_asking
           ? "no answer from " + job.hub.host + " in " + std::to_string(kNoAnswer.count()) +
-                " seconds; check the network, or get the GGUF file some other way and give "
-                "it with -m FILE"
+                " seconds; check the network" + job.hub.proxy_hint() +
+                "; or get the GGUF file some other way and give it with -m FILE"
           : "nothing has come from " + job.hub.host + " for " + std::to_string(limit.count()) +
                 " seconds; the part is kept, and the same command goes on from there");
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "llama/download/hub.h"
 #include "llama/download/hub_cache.h"
 #include "llama/download/hub_fixture_test.h"
 #include "store/file_lock.h"
@@ -173,6 +174,27 @@ TEST_F(HubDownload, ARefusalOfTheListIsTold) {
   expect_error(get("u/list").status(), StatusCode::kNotFound, "does not list its files");
   hub_.refuse("u/list/tree", 0);
   expect_good(get("u/list"));
+}
+
+TEST_F(HubDownload, AProxyThatIsNotUsedIsNamedWhereTheHubCannotBeReached) {
+  const std::vector<std::string> names = {"http_proxy",  "HTTP_PROXY", "https_proxy",
+                                          "HTTPS_PROXY", "all_proxy",  "ALL_PROXY"};
+  for (const std::string& name : names) unsetenv(name.c_str());
+  setenv("HF_ENDPOINT", "http://127.0.0.1:1", 1);
+  EXPECT_EQ(get("u/absent").status().message().find("uses no proxy"), std::string::npos);
+  setenv("https_proxy", "http://proxy.test:3128", 1);
+  EXPECT_EQ(get("u/absent").status().message().find("uses no proxy"), std::string::npos)
+      << "it is for another kind of address";
+  setenv("HTTP_PROXY", "http://name:secret@proxy.test:3128", 1);
+  const Status named = get("u/absent").status();
+  expect_error(named, StatusCode::kInternal, "; HTTP_PROXY is set, but -hf uses no proxy");
+  EXPECT_EQ(named.message().find("secret"), std::string::npos);
+  for (const std::string& name : names) unsetenv(name.c_str());
+  const Hub hub{.endpoint = "https://hub.test/", .host = "hub.test", .token = ""};
+  setenv("HTTPS_PROXY", "http://proxy.test:3128", 1);
+  EXPECT_EQ(hub.proxy_hint().find("; HTTPS_PROXY is set"), 0U);
+  unsetenv("HTTPS_PROXY");
+  EXPECT_EQ(hub.proxy_hint(), "");
 }
 
 TEST_F(HubDownload, WhoListsTheFilesWaitsForAnotherWhoDoes) {

@@ -5,18 +5,18 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "json/json.h"
 #include "llama/exactness/exactness_key.h"
 #include "store/cache_folder.h"
 
 namespace outrider::llama {
 namespace {
 
-using Json = nlohmann::json;
+using json::Json;
 
 constexpr int kVersion = 2;
 constexpr std::uintmax_t kMostBytes = 1 << 20;  // of a file that is worth reading
@@ -160,8 +160,10 @@ std::optional<CachedProbe> ExactnessCache::load(const std::string& key) const {
   if (error || size > kMostBytes) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const json::Parsed parsed = json::parse(text);
+  if (!parsed.ok()) return std::nullopt;
   try {
-    return from_json(Json::parse(text), key);
+    return from_json(*parsed.value, key);
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -172,7 +174,7 @@ Status ExactnessCache::store(const std::string& key, const CachedProbe& probe) c
   const std::filesystem::path path = file_of(key);
   std::string text;
   try {
-    text = to_json(key, probe).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+    text = json::encode(to_json(key, probe));
   } catch (const std::exception& reason) {
     return internal_error("cannot write '" + path.string() + "': " + reason.what());
   }

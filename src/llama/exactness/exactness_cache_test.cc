@@ -81,13 +81,21 @@ TEST(ExactnessCache, ADamagedFileIsAsIfItWereNotThere) {
     EXPECT_FALSE(cache.load("key").has_value()) << "cut to " << n;
   }
   const std::pair<const char*, const char*> replacements[] = {
-      {"\"version\": 2", "\"version\": 1"}, {"\"key\": \"key\"", "\"key\": \"kei\""},
-      {"\"width\": 7", "\"width\": -7"},    {"\"width\": 7", "\"width\": 1e300"},
-      {"\"width\": 7", "\"width\": 17"},    {"\"width\": 7", "\"width\": \"7\""},
-      {"\"width\": 7", "\"width\": 1"},     {"\"widest\": 16", "\"widest\": 99999999999"},
-      {"\"up_to_width\"", "\"perhaps\""},   {"\"complete\": true", "\"complete\": 1"},
-      {"\"passed\": [", "\"passed\": [3,"}, {"\"passed\": [", "\"passed\": [[9,0,2,0],"},
-      {"\"rows\": 802", "\"rows\": 0"},     {"\"rows\": 802", "\"row\": 802"},
+      {"\"version\":2", "\"version\":1"},
+      {"\"key\":\"key\"", "\"key\":\"kei\""},
+      {"\"width\":7", "\"width\":-7"},
+      {"\"width\":7", "\"width\":1e300"},
+      {"\"width\":7", "\"width\":17"},
+      {"\"width\":7", "\"width\":\"7\""},
+      {"\"width\":7", "\"width\":1"},
+      {"\"widest\":16", "\"widest\":99999999999"},
+      {"\"up_to_width\"", "\"perhaps\""},
+      {"\"complete\":true", "\"complete\":1"},
+      {"\"passed\":[", "\"passed\":[3,"},
+      {"\"passed\":[", "\"passed\":[[9,0,2,0],"},
+      {"\"rows\":802", "\"rows\":0"},
+      {"\"rows\":802", "\"row\":802"},
+      {"\"rows\":802", "\"rows\":802,\"rows\":802"},
   };
   for (const std::pair<const char*, const char*>& replacement : replacements) {
     std::string text = good;
@@ -102,6 +110,13 @@ TEST(ExactnessCache, ADamagedFileIsAsIfItWereNotThere) {
   testing::write_bytes(path, std::string(100000, '['));
   EXPECT_FALSE(cache.load("key").has_value());
   testing::write_bytes(path, good);
+  EXPECT_TRUE(cache.load("key").has_value());
+  std::string indented = good;  // as earlier versions wrote it
+  for (std::size_t at = 0; (at = indented.find(",\"", at)) != std::string::npos; at += 3) {
+    indented.insert(at + 1, "\n  ");
+  }
+  EXPECT_GT(indented.size(), good.size());
+  testing::write_bytes(path, indented);
   EXPECT_TRUE(cache.load("key").has_value());
 }
 

@@ -62,7 +62,7 @@ class Layers {
   Layers(const gguf_context* gguf, const std::string& architecture)
       : gguf_(gguf), prefix_(architecture + ".") {
     all_ = number("block_count").value_or(0);
-    without_prediction_ = std::min(all_, all_ - number("nextn_predict_layers").value_or(0));
+    without_prediction_ = all_ - count_of("nextn_predict_layers");
   }
 
   std::int64_t count() const { return all_; }
@@ -70,6 +70,10 @@ class Layers {
 
   std::optional<std::int64_t> number(const char* name) const {
     return gguf::integer(gguf_, prefix_ + name);
+  }
+  // 0 where it is not said, or is no count: a file may say any number.
+  std::int64_t count_of(const char* name) const {
+    return std::max<std::int64_t>(0, number(name).value_or(0));
   }
   std::string key(const char* name) const { return prefix_ + name; }
 
@@ -136,7 +140,7 @@ std::optional<std::int64_t> layers_with_cells(const Layers& layers,
                                               const std::string& architecture) {
   if (architecture == "gemma3n") return kGemma3nLayers;
   if (architecture != "gemma4") return std::nullopt;
-  return layers.count() - layers.number("attention.shared_kv_layers").value_or(0);
+  return layers.count() - layers.count_of("attention.shared_kv_layers");
 }
 
 std::string wrong_sharing(const Layers& layers, std::int64_t with_cells,

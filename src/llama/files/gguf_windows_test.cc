@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ class Said {
 
   Said& set(const std::string& key, std::uint32_t value) {
     gguf_set_val_u32(gguf_.get(), (architecture_ + "." + key).c_str(), value);
+    return *this;
+  }
+  Said& set_wide(const std::string& key, std::int64_t value) {
+    gguf_set_val_i64(gguf_.get(), (architecture_ + "." + key).c_str(), value);
     return *this;
   }
   Said& pattern(std::uint32_t period) { return set("attention.sliding_window_pattern", period); }
@@ -133,6 +138,16 @@ TEST(GgufWindows, LayersWithoutCellsUseThoseOfALayerOfTheirKind) {
   Said("gemma3n", 30).pattern(every(5, 30)).expect_right();
   Said("gemma3n", 20).pattern(6).expect_right();
   EXPECT_NE(Said("gemma3n", 30).pattern(6).wrong(), "");
+}
+
+TEST(GgufWindows, ANumberThatIsNoCountIsAsIfItWereNotSaid) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  Said("gemma2", 4).set_wide("nextn_predict_layers", kLeast).expect_right();
+  Said("gemma4", 4)
+      .pattern("wwfw")
+      .set_wide("nextn_predict_layers", kLeast)
+      .set_wide("attention.shared_kv_layers", kLeast)
+      .expect_right();
 }
 
 // llama.cpp aborts when it makes a context of such a file.

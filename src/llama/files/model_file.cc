@@ -181,7 +181,9 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   if (!options.tensor_split.empty()) params.tensor_split = shares.data();
   OUTRIDER_ASSIGN_OR_RETURN(std::vector<ggml_backend_dev_t> devices, devices_for(options));
   if (!devices.empty()) params.devices = devices.data();
-  const KernelsForLoad kernels(options.kernels, options.extra_bufts, options.use_mlock);
+  // With own kernels, load_mode() maps nothing that is locked.
+  const KernelsForLoad kernels(options.kernels, options.extra_bufts, options.use_mlock,
+                               options.use_mmap && !options.use_mlock);
   params.load_mode = load_mode(options, kernels.wanted());
   // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
   // batches of 32 tokens and more; no kernels but ggml's take it from there.

@@ -35,7 +35,6 @@ class GbnfParser {
   GbnfSummary summary() const {
     GbnfSummary summary = tokens_;
     summary.n_rules = grammar_.rules.size();
-    summary.n_elements = n_elements_;
     return summary;
   }
 
@@ -323,9 +322,7 @@ Result<GbnfSummary> check_gbnf(std::string_view text, const GbnfLimits& limits) 
     return invalid_argument("the grammar holds a NUL byte, at byte " +
                             std::to_string(text.find('\0')));
   }
-  if (const std::optional<std::size_t> bad = first_invalid_utf8(text)) {
-    return invalid_argument("the grammar is not valid UTF-8, at byte " + std::to_string(*bad));
-  }
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the grammar"));
   GbnfParser parser(text, limits);
   OUTRIDER_RETURN_IF_ERROR(parser.parse());
   return parser.summary();

@@ -8,6 +8,8 @@
 //    the matcher then grows its stacks without end;
 //  - the matcher keeps one stack for each way to go on, so first symbols that fan out cost the
 //    product, and {0,2000} of a rule that is itself {0,2000} costs 4,000,000 stacks a character;
+//    for each stack it looks at all ways behind that one, and compares each with all others: with
+//    "x" and 1,000 optional characters seconds a character, and the cube of that with more;
 //  - {3,1} makes it count down from 2^64; {0,3000} silently becomes {0,}; an empty class [] matches
 //    nothing at all and vanishes; an empty grammar means none, and a NUL ends the text: the output
 //    would not be constrained;
@@ -38,6 +40,8 @@ struct GbnfLimits {
   std::size_t repetitions = 2000;  // in {m,n}, and its product with the rules repeated: llama.cpp's
   std::size_t first_depth = 500;   // rules entered one in another before the first character
   std::size_t first_ways = 1024;   // ways to get from the start of a rule to its first character
+  std::size_t place_ways = 1536;   // ways to get from any place to the next character
+  std::size_t step_ways = 8192;    // ways through a character from one place, and on behind it
 };
 
 // Of grammars that we make of schemas, which are larger than what people write: of 128 tools with
@@ -45,10 +49,9 @@ struct GbnfLimits {
 // copying of a grammar (grammar_mask.h).
 inline constexpr GbnfLimits kMadeGbnfLimits{.bytes = 4 << 20, .rules = 40000, .elements = 200000};
 
+// What it says of tokens instead of text: ids from <[12]>, names such as "<think>".
 struct GbnfSummary {
-  std::size_t n_rules = 0;
-  std::size_t n_elements = 0;
-  // What it says of tokens instead of text: ids from <[12]>, names such as "<think>".
+  std::size_t n_rules = 0;  // for the fuzz target
   std::vector<std::uint32_t> token_ids;
   std::vector<std::string> token_names;
 };

@@ -3,39 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "llama/grammar/gbnf_components.h"
+#include "llama/grammar/gbnf_places.h"
+
 namespace outrider::llama {
 namespace {
 
 using Kind = GbnfElement::Kind;
-
-// A rule that may be entered as the first thing of another, before any character.
-struct FirstEdge {
-  std::uint32_t to = 0;
-  bool grows = false;  // something follows it there, which the matcher's stack keeps
-  bool leads = false;  // it stands first, not behind what may be empty
-};
-
-struct Alternative {
-  const GbnfElement* begin = nullptr;
-  const GbnfElement* end = nullptr;
-};
-
-std::vector<Alternative> alternatives(const std::vector<GbnfElement>& rule) {
-  std::vector<Alternative> all;
-  const GbnfElement* begin = rule.data();
-  const GbnfElement* const end = rule.data() + rule.size();
-  for (const GbnfElement* e = begin; e != end; ++e) {
-    if (e->kind != Kind::kOr) continue;
-    all.push_back({begin, e});
-    begin = e + 1;
-  }
-  all.push_back({begin, end});
-  return all;
-}
-
-std::string quoted(const GbnfRules& grammar, std::size_t rule) {
-  return "the rule '" + grammar.names[rule] + "'";
-}
 
 // Which rules can be empty: an alternative is when all its symbols are, found from the bottom up.
 std::vector<bool> find_nullable(const GbnfRules& grammar) {
@@ -85,80 +59,8 @@ std::vector<std::vector<FirstEdge>> find_first_edges(const GbnfRules& grammar,
   return edges;
 }
 
-// Strongly connected components by Tarjan's algorithm without recursion. component[] numbers them
-// so that edges lead to lower or equal numbers; `order` lists the rules by that number.
-class Components {
- public:
-  explicit Components(const std::vector<std::vector<FirstEdge>>& edges)
-      : component(edges.size(), kNone),
-        edges_(edges),
-        low_(edges.size(), 0),
-        seen_(edges.size(), 0) {
-    for (std::uint32_t rule = 0; rule < edges.size(); ++rule) {
-      if (seen_[rule] == 0) visit(rule);
-    }
-  }
-
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
-  std::vector<std::uint32_t> component;
-  std::vector<std::uint32_t> order;
-
- private:
-  struct Frame {
-    std::uint32_t rule;
-    std::size_t next_edge;
-  };
-
-  void enter(std::uint32_t rule, std::vector<Frame>& frames) {
-    seen_[rule] = low_[rule] = ++n_seen_;
-    stack_.push_back(rule);
-    frames.push_back({rule, 0});
-  }
-
-  void visit(std::uint32_t start) {
-    std::vector<Frame> frames;
-    enter(start, frames);
-    while (!frames.empty()) {
-      Frame& frame = frames.back();
-      const std::uint32_t rule = frame.rule;
-      if (frame.next_edge < edges_[rule].size()) {
-        const std::uint32_t to = edges_[rule][frame.next_edge++].to;
-        if (seen_[to] == 0) {
-          enter(to, frames);
-        } else if (component[to] == kNone) {
-          low_[rule] = std::min(low_[rule], seen_[to]);
-        }
-        continue;
-      }
-      frames.pop_back();
-      if (!frames.empty()) {
-        low_[frames.back().rule] = std::min(low_[frames.back().rule], low_[rule]);
-      }
-      if (low_[rule] == seen_[rule]) close(rule);
-    }
-  }
-
-  void close(std::uint32_t root) {
-    std::uint32_t rule = kNone;
-    do {
-      rule = stack_.back();
-      stack_.pop_back();
-      component[rule] = n_components_;
-      order.push_back(rule);
-    } while (rule != root);
-    ++n_components_;
-  }
-
-  const std::vector<std::vector<FirstEdge>>& edges_;
-  std::vector<std::uint32_t> low_;
-  std::vector<std::uint32_t> seen_;  // 0: not yet
-  std::vector<std::uint32_t> stack_;
-  std::uint32_t n_seen_ = 0;
-  std::uint32_t n_components_ = 0;
-};
-
 Status left_recursion(const GbnfRules& grammar, std::size_t rule) {
-  return invalid_argument("left recursion: " + quoted(grammar, rule) +
+  return invalid_argument("left recursion: " + quoted_rule(grammar, rule) +
                           " begins with itself, so it could never get to a character; put what "
                           "repeats behind something, as in a ::= \"x\" a | \"x\"");
 }
@@ -179,18 +81,10 @@ Status check_leading(const GbnfRules& grammar, std::vector<std::vector<FirstEdge
   return Status();
 }
 
-// Both measures of one component: all of its rules may be entered in one another.
-struct Measure {
-  std::size_t depth = 0;
-  std::size_t ways = 0;
-};
-
-Status check_first(const GbnfRules& grammar, const GbnfLimits& limits) {
-  const std::vector<bool> nullable = find_nullable(grammar);
-  const std::vector<std::vector<FirstEdge>> edges = find_first_edges(grammar, nullable);
-  OUTRIDER_RETURN_IF_ERROR(check_leading(grammar, edges));
-  const Components components(edges);
-  std::vector<Measure> measures(edges.size());  // by component; later ones use earlier ones
+// What the first characters of rules are like. By component; later ones use earlier ones.
+Status check_first(const GbnfRules& grammar, const GbnfLimits& limits,
+                   const std::vector<std::vector<FirstEdge>>& edges, const Components& components,
+                   std::vector<Measure>& measures) {
   for (const std::uint32_t rule : components.order) {
     Measure& own = measures[components.component[rule]];
     own.ways += alternatives(grammar.rules[rule]).size();
@@ -209,12 +103,12 @@ Status check_first(const GbnfRules& grammar, const GbnfLimits& limits) {
     }
     own.depth = std::max(own.depth, deepest) + 1;
     if (own.depth > limits.first_depth) {
-      return invalid_argument(quoted(grammar, rule) + " enters more than " +
+      return invalid_argument(quoted_rule(grammar, rule) + " enters more than " +
                               std::to_string(limits.first_depth) +
                               " rules one in another before the first character");
     }
     if (own.ways > limits.first_ways) {
-      return invalid_argument(quoted(grammar, rule) + " can begin in more than " +
+      return invalid_argument(quoted_rule(grammar, rule) + " can begin in more than " +
                               std::to_string(limits.first_ways) +
                               " ways; fewer optional parts, or repetitions in one another, are "
                               "needed");
@@ -228,9 +122,15 @@ Status check_first(const GbnfRules& grammar, const GbnfLimits& limits) {
 Status check_gbnf_rules(const GbnfRules& grammar, const GbnfLimits& limits) {
   for (std::size_t rule = 0; rule < grammar.rules.size(); ++rule) {
     if (grammar.defined[rule]) continue;
-    return invalid_argument(quoted(grammar, rule) + " is used but not defined");
+    return invalid_argument(quoted_rule(grammar, rule) + " is used but not defined");
   }
-  return check_first(grammar, limits);
+  const std::vector<bool> nullable = find_nullable(grammar);
+  const std::vector<std::vector<FirstEdge>> edges = find_first_edges(grammar, nullable);
+  OUTRIDER_RETURN_IF_ERROR(check_leading(grammar, edges));
+  const Components components(edges);
+  std::vector<Measure> measures(edges.size());
+  OUTRIDER_RETURN_IF_ERROR(check_first(grammar, limits, edges, components, measures));
+  return check_gbnf_places(grammar, limits, nullable, components, measures);
 }
 
 }  // namespace outrider::llama

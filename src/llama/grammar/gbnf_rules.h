@@ -27,7 +27,7 @@ struct GbnfRules {
 };
 
 // Errors as check_gbnf's for what concerns all rules together: references, left recursion, and the
-// ways to a first character.
+// ways to a first character and on from each place.
 Status check_gbnf_rules(const GbnfRules& grammar, const GbnfLimits& limits);
 
 }  // namespace outrider::llama

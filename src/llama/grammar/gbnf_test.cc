@@ -126,6 +126,58 @@ TEST(Gbnf, WhatWouldKillLlamasParserIsRefusedAtOnce) {
   EXPECT_NE(reason(deep + "r5000 ::= \"a\"\n").find("one in another"), std::string::npos);
 }
 
+// Places behind a character, where the matcher keeps a stack for each way to go on.
+TEST(Gbnf, WaysMultiplyNowhereBehindACharacter) {
+  std::string shared = "o ::= \"a\"?\nw ::= o{300}\nroot ::= \"z\"";
+  std::string outwards = "o ::= \"a\"?\nroot ::= r0\nr100 ::= \"x\" \"y\"\n";
+  for (int i = 0; i < 100; ++i) {
+    const std::string n = std::to_string(i);
+    shared += " | \"x\" w \"" + n + "\"";
+    outwards += "r" + n + " ::= r" + std::to_string(i + 1) + " o{100}\n";
+  }
+  for (const std::string& grammar :
+       {std::string("root ::= \"x\" o{2000}\no ::= \"a\"?"),
+        "root ::= \"x\" " + repeated("\"a\"? ", 2000),
+        std::string("root ::= [x] o{2000}\no ::= \"a\"?"),
+        std::string("root ::= y o{2000}\ny ::= \"x\"\no ::= \"a\"?"),
+        std::string("root ::= \"x\" \"y\" o{2000} \"z\"\no ::= \"a\"?"), outwards, shared}) {
+    const Status status = check_gbnf(grammar).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << grammar.substr(0, 60);
+    EXPECT_NE(status.message().find("the text can go on in more than"), std::string::npos)
+        << grammar.substr(0, 60) << "\n"
+        << status.message();
+  }
+}
+
+// What schemas' optional properties become: a chain of optional parts, and of such objects one of
+// several.
+TEST(Gbnf, ChainsOfOptionalPartsPassAtUsualSizes) {
+  const auto object = [](const std::string& name, int n) {
+    std::string rules;
+    std::string all;
+    for (int i = 0; i < n; ++i) {
+      const std::string own = name + std::to_string(i);
+      const std::string next = name + std::to_string(i + 1);
+      const bool last = i + 1 == n;
+      rules += own + "-kv ::= \"\\\"" + own + "\\\"\" space \":\" space number\n";
+      if (!last) rules += own + "-rest ::= ( \",\" space " + next + "-kv )? " + next + "-rest\n";
+      if (last) rules += own + "-rest ::= \"\"\n";
+      all += (i > 0 ? " | " : "") + own + "-kv " + own + "-rest";
+    }
+    return rules + name + " ::= \"{\" space ( " + all + " )? \"}\" space\n";
+  };
+  const std::string basis =
+      "space ::= | \" \" | \"\\n\"{1,2} [ \\t]{0,20}\n"
+      "number ::= \"-\"? ([0] | [1-9] [0-9]{0,15}) (\".\" [0-9]{1,16})? space\n";
+  const std::string one = basis + object("a", 200) + "root ::= a\n";
+  EXPECT_EQ(check_gbnf(one, kMadeGbnfLimits).status().message(), "");
+  std::string several = basis + "root ::= \"null\"";
+  for (int i = 0; i < 40; ++i) several += " | a" + std::to_string(i) + "x";
+  several += "\n";
+  for (int i = 0; i < 40; ++i) several += object("a" + std::to_string(i) + "x", 40);
+  EXPECT_EQ(check_gbnf(several, kMadeGbnfLimits).status().message(), "");
+}
+
 // The smallest cases of docs/bugs.md, as they stand there.
 TEST(Gbnf, TheCasesOfTheBugsPageAreRefused) {
   // llama.cpp's search for left recursion looks at rules that root does not use, too.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@ namespace outrider::llama {
 inline constexpr double kMostGrammarMs = 2000.0;
 
 inline constexpr const char* kGrammarRoot = "root";
-inline constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 inline bool holds(const std::vector<Token>& sorted, Token token) {
   return std::binary_search(sorted.begin(), sorted.end(), token);

@@ -118,14 +118,14 @@ void GrammarMask::filter(std::vector<llama_token_data>& candidates) const {
   llama_token_data_array array{
       .data = candidates.data(), .size = candidates.size(), .selected = -1, .sorted = false};
   llama_sampler_apply(sampler_.get(), &array);
-  std::erase_if(candidates, [](const llama_token_data& c) { return c.logit == kNever; });
+  std::erase_if(candidates, [](const llama_token_data& c) { return c.logit == kRuledOut; });
 }
 
 void GrammarMask::mask_row(std::span<float> row) const {
   if (waiting_) {
     for (const Token token : *forbidden_) {
       if (static_cast<std::size_t>(token) < row.size())
-        row[static_cast<std::size_t>(token)] = kNever;
+        row[static_cast<std::size_t>(token)] = kRuledOut;
     }
     return;
   }
@@ -150,7 +150,7 @@ void GrammarMask::mask_row(std::span<float> row) const {
     }
   }
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (!allowed[i]) row[i] = kNever;
+    if (!allowed[i]) row[i] = kRuledOut;
   }
 }
 

@@ -218,7 +218,7 @@ bool GrammarMask::runs_wrongly_past(const TriggerTokens::Piece& piece,
         .data = next.data(), .size = next.size(), .selected = -1, .sorted = false};
     llama_sampler_apply(copy.get(), &array);
     return std::all_of(next.begin(), next.end(),
-                       [](const llama_token_data& c) { return c.logit == kNever; });
+                       [](const llama_token_data& c) { return c.logit == kRuledOut; });
   } catch (const std::exception&) {
     return true;
   }

@@ -111,12 +111,17 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
   }
 };
 
+// Once for a load: what the control groups say is in up to ten files.
 std::int32_t processors_to_pack_with() {
+  KernelLoad& load = kernel_load();
+  if (load.n_processors > 0) return load.n_processors;
+  std::int32_t n = 1;
   try {
-    return usable_processors();
+    n = usable_processors();
   } catch (const std::exception&) {  // no memory to read what the control groups say
-    return 1;
   }
+  if (load.wanted) load.n_processors = n;  // a worker's thread has no load that would end
+  return n;
 }
 
 // Packs with as many threads as there are processors to use: 1.8B parameters take 1 to 2 s with
@@ -156,7 +161,9 @@ void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const voi
   // Of a mapped file these pages are not needed any more. llama.cpp gives back only what lies
   // before and behind all that stays mapped, and norms do that everywhere. (It unmaps behind the
   // load.)
-  // A miss is remembered, too: files that are not mapped are read through one buffer.
+  if (!load.mapped) return;
+  // A miss is remembered, too: where llama.cpp maps nothing all the same, small matrices are read
+  // into the same memory one after the other.
   if (!load.pages.holds(data, size)) load.pages = mapped_pages_at(data);
   give_back_pages(load.pages, data, size);
 }

@@ -43,10 +43,12 @@ std::string test_kernel_buffer(const kernels::InstructionSet& set);
 struct KernelLoad {
   bool wanted = false;
   bool locks = false;              // what is packed must not be swapped out
+  bool mapped = true;              // the file may be; else each matrix is read into new memory
   int lock_error = 0;              // errno of a buffer that could not be locked
   std::uint64_t packed_bytes = 0;  // of what it loaded
   std::uint64_t file_bytes = 0;    // the same in the file
   MappedPages pages;               // where they were last read from
+  std::int32_t n_processors = 0;   // to pack with; 0: not asked yet
 };
 KernelLoad& kernel_load();
 

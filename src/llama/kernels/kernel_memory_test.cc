@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/usable_processors.h"
 #include "ggml-cpp.h"
 #include "ggml.h"
 #include "llama/base/backend.h"
@@ -69,23 +71,54 @@ TEST(PackedMemory, OfAMappedFileOnlyWhatIsNotPackedIsHeld) {
   }
 }
 
-// Else each tensor of a file that is not mapped reads the system's table of mappings.
-TEST(PackedMemory, MemoryThatIsNoFilesIsLookedUpOnce) {
-  ensure_backend();
-  if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
-  const ggml_context_ptr context(ggml_init({ggml_tensor_overhead() * 2, nullptr, true}));
-  ggml_tensor* weights = ggml_new_tensor_2d(context.get(), GGML_TYPE_Q8_0, 256, 8);
-  const ggml_backend_buffer_ptr buffer(
-      ggml_backend_alloc_ctx_tensors_from_buft(context.get(), kernel_buffer_type()));
-  const std::vector<char> bytes(ggml_nbytes(weights));
-  kernel_load() = {};
-  ggml_backend_tensor_set(weights, bytes.data(), 0, bytes.size());
-  const MappedPages found = kernel_load().pages;
-  kernel_load() = {};
-  EXPECT_TRUE(found.holds(bytes.data(), bytes.size()));
+#endif
+
+// A matrix that loads set, from memory that is no file's.
+class KernelLoadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ensure_backend();
+    if (!own_kernels().available) GTEST_SKIP() << own_kernels().reason;
+    context_.reset(ggml_init({ggml_tensor_overhead() * 2, nullptr, true}));
+    weights_ = ggml_new_tensor_2d(context_.get(), GGML_TYPE_Q8_0, 256, 8);
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), kernel_buffer_type()));
+    bytes_.resize(ggml_nbytes(weights_));
+  }
+  // What `load` is behind it.
+  KernelLoad set_in(const KernelLoad& load) {
+    kernel_load() = load;
+    ggml_backend_tensor_set(weights_, bytes_.data(), 0, bytes_.size());
+    return std::exchange(kernel_load(), {});
+  }
+
+  ggml_context_ptr context_;
+  ggml_backend_buffer_ptr buffer_;
+  ggml_tensor* weights_ = nullptr;
+  std::vector<char> bytes_;
+};
+
+#if defined(__linux__)
+// Else each small tensor of a file that is not mapped reads the system's table of mappings.
+TEST_F(KernelLoadTest, MemoryThatIsNoFilesIsLookedUpOnce) {
+  const MappedPages found = set_in({}).pages;
+  EXPECT_TRUE(found.holds(bytes_.data(), bytes_.size()));
   EXPECT_FALSE(found.of_file);
 }
 #endif
+
+// Large ones lie elsewhere each time.
+TEST_F(KernelLoadTest, OfAFileThatIsNotMappedNothingIsLookedUp) {
+  EXPECT_EQ(set_in({.mapped = false}).pages.end, 0U);
+  const KernelsForLoad load(KernelChoice::kAuto, true, /*locks=*/false, /*mapped=*/false);
+  EXPECT_FALSE(kernel_load().mapped);
+}
+
+TEST_F(KernelLoadTest, ProcessorsAreAskedForOnceInALoadAndEachTimeOutsideOfOne) {
+  EXPECT_EQ(set_in({.wanted = true}).n_processors, usable_processors());
+  const std::int32_t known = usable_processors() == 1 ? 2 : 1;
+  EXPECT_EQ(set_in({.wanted = true, .n_processors = known}).n_processors, known);
+  EXPECT_EQ(set_in({}).n_processors, 0) << "a worker's";
+}
 
 class RealModelMemory : public ::testing::TestWithParam<const char*> {
  protected:

@@ -3,9 +3,11 @@
 #if defined(OUTRIDER_OWN_KERNELS)
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "ggml-cpu-impl.h"
 #include "llama/kernels/attention_parts.h"
@@ -202,6 +204,36 @@ std::size_t parts_bytes(const ggml_tensor* op, int nth) {
   return AttentionParts::memory_bytes(op, nth) + PieceRanges::bytes(nth);
 }
 
+std::size_t most_attention_bytes(const ggml_tensor* op, int n_threads) {
+  // Fewer threads share it in other ways.
+  std::size_t most = 0;
+  for (int n = 1; n <= n_threads; ++n) {
+    const std::size_t shares = static_cast<std::size_t>(n) * attention_share_bytes(op, n);
+    most = std::max(most, parts_bytes(op, n) + shares);
+  }
+  return most + kLine;
+}
+
+// All that the memory for an attention depends on.
+struct AttentionShape {
+  AttentionShape() = default;
+  AttentionShape(const ggml_tensor* op, int threads) : n_threads(threads) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = op->src[i / 4]->ne[i % 4];
+  }
+  bool operator==(const AttentionShape&) const = default;
+
+  std::array<std::int64_t, 12> sizes{};  // of queries, keys and values
+  int n_threads = 0;
+};
+
+// What was worked out last: ggml asks for each layer of each graph while other threads wait, and
+// with many threads it takes long. Two, since layers with a window may stand between others.
+struct KnownAttentions {
+  std::array<AttentionShape, 2> shapes;
+  std::array<std::size_t, 2> bytes{};
+  std::size_t oldest = 0;
+};
+
 class Attentions : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int n_threads, const ggml_tensor* op, std::size_t& size) override {
@@ -245,13 +277,14 @@ std::size_t product_bytes(const ggml_tensor* op, int n_threads) {
 }
 
 std::size_t attention_bytes(const ggml_tensor* op, int n_threads) {
-  // Fewer threads share it in other ways.
-  std::size_t most = 0;
-  for (int n = 1; n <= n_threads; ++n) {
-    const std::size_t shares = static_cast<std::size_t>(n) * attention_share_bytes(op, n);
-    most = std::max(most, parts_bytes(op, n) + shares);
+  static thread_local KnownAttentions known;
+  const AttentionShape shape(op, n_threads);
+  for (std::size_t i = 0; i < known.shapes.size(); ++i) {
+    if (known.shapes[i] == shape) return known.bytes[i];
   }
-  return most + kLine;
+  const std::size_t at = std::exchange(known.oldest, 1 - known.oldest);
+  known.shapes[at] = shape;
+  return known.bytes[at] = most_attention_bytes(op, n_threads);
 }
 
 ggml::cpu::tensor_traits* product_operation() {

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "ggml-cpp.h"
@@ -163,6 +165,32 @@ TEST_F(KernelOperationsTest, Attention) {
       return std::max(product_bytes(q->src[0], threads), attention_bytes(out, threads));
     });
   }
+}
+
+// A thread that has not asked before works it out; one that has remembers the last two shapes.
+TEST_F(KernelOperationsTest, AnAttentionThatWasAskedForBeforeGetsTheSameMemoryAndAnotherItsOwn) {
+  ggml_context* g = context_.get();
+  std::vector<ggml_tensor*> attentions;
+  for (const auto& [n_heads, n_tokens, n_cells, size] : {std::array<int, 4>{3, 4, 2048, 64},
+                                                         {3, 4, 2304, 64},
+                                                         {6, 4, 2048, 64},
+                                                         {3, 40, 2048, 64},
+                                                         {3, 4, 2048, 128}}) {
+    ggml_tensor* q = ggml_new_tensor_3d(g, GGML_TYPE_F32, size, n_tokens, n_heads);
+    ggml_tensor* cells = ggml_new_tensor_3d(g, GGML_TYPE_F16, size, n_cells, 3);
+    attentions.push_back(ggml_flash_attn_ext(g, q, cells, cells, nullptr, 0.125F, 0.0F, 0.0F));
+  }
+  std::vector<std::size_t> different;
+  for (const std::size_t i : {0U, 1U, 0U, 1U, 2U, 0U, 3U, 4U, 0U, 4U}) {
+    for (const int threads : {2, 16, 2}) {
+      std::size_t worked_out = 0;
+      std::thread([&] { worked_out = attention_bytes(attentions[i], threads); }).join();
+      EXPECT_EQ(attention_bytes(attentions[i], threads), worked_out) << i << ", " << threads;
+      different.push_back(worked_out);
+    }
+  }
+  std::sort(different.begin(), different.end());
+  EXPECT_EQ(std::unique(different.begin(), different.end()) - different.begin(), 10);
 }
 
 }  // namespace

@@ -49,10 +49,11 @@ KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes,
   return use;
 }
 
-KernelsForLoad::KernelsForLoad(KernelChoice choice, bool extra_bufts, bool locks)
+KernelsForLoad::KernelsForLoad(KernelChoice choice, bool extra_bufts, bool locks, bool mapped)
     : choice_(choice), extra_bufts_(extra_bufts) {
   // Bytes are not known yet; any would be packed.
-  kernel_load() = {.wanted = kernel_use(choice, extra_bufts, 1).own, .locks = locks};
+  kernel_load() = {
+      .wanted = kernel_use(choice, extra_bufts, 1).own, .locks = locks, .mapped = mapped};
 }
 
 KernelsForLoad::~KernelsForLoad() { kernel_load() = {}; }

@@ -43,8 +43,8 @@ KernelUse kernel_use(KernelChoice choice, bool extra_bufts, std::uint64_t bytes,
 // take is counted. One a thread at a time.
 class KernelsForLoad {
  public:
-  // `locks`: what is packed must not be swapped out.
-  KernelsForLoad(KernelChoice choice, bool extra_bufts, bool locks = false);
+  // `locks`: what is packed must not be swapped out. `mapped`: llama.cpp may map the file.
+  KernelsForLoad(KernelChoice choice, bool extra_bufts, bool locks = false, bool mapped = true);
   ~KernelsForLoad();
   KernelsForLoad(const KernelsForLoad&) = delete;
   KernelsForLoad& operator=(const KernelsForLoad&) = delete;

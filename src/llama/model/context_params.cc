@@ -85,7 +85,7 @@ Result<ContextSizes> plan_sizes(const ModelOptions& options, const ContextSettin
   sizes.n_outputs = static_cast<std::int32_t>(
       std::min<std::int64_t>(sizes.n_batch, std::int64_t{options.n_sequences} * sizes.max_width));
   if (all_rows) sizes.n_outputs = sizes.n_batch;
-  sizes.n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();
+  sizes.n_threads = threads_of(options.n_threads);
   return sizes;
 }
 
@@ -146,11 +146,6 @@ ggml_type cache_type_of(const std::string& name) {
     if (known != nullptr && name == known) return type;
   }
   return GGML_TYPE_COUNT;
-}
-
-std::string gibibytes(std::uint64_t bytes) {
-  const std::uint64_t tenths = bytes / ((std::uint64_t{1} << 30) / 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
 }  // namespace outrider::llama

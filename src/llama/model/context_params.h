@@ -57,7 +57,4 @@ Result<ContextHandle> make_llama_context(const ModelFile& file, const llama_cont
 // REQUIRES: is_cache_type(name).
 ggml_type cache_type_of(const std::string& name);
 
-// "3.2 GiB"
-std::string gibibytes(std::uint64_t bytes);
-
 }  // namespace outrider::llama

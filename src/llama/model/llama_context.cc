@@ -5,10 +5,12 @@
 #include <new>
 #include <string>
 
+#include "base/numbers.h"
 #include "llama/base/backend.h"
 #include "llama/model/context.h"
 #include "llama/model/context_params.h"
 #include "llama/model/llama_model.h"
+#include "llama/model/rollback_check.h"
 
 namespace outrider::llama {
 Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile> file,
@@ -25,7 +27,11 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile
   OUTRIDER_RETURN_IF_ERROR(model->choose_cache_types());
   OUTRIDER_RETURN_IF_ERROR(model->choose_sizes(options).with_context("'" + path + "'"));
   if (settings.for_probe) return model;
-  OUTRIDER_RETURN_IF_ERROR(model->check_rollback().with_context("'" + path + "'"));
+  model->n_snapshots_ = static_cast<std::int32_t>(llama_n_rs_seq(model->handle()));
+  RollbackCheck check(*model, model->capabilities_, model->n_snapshots_,
+                      model->has_recurrent_part() || model->n_snapshots_ > 0,
+                      model->file_->facts());
+  OUTRIDER_RETURN_IF_ERROR(check.run().with_context("'" + path + "'"));
   return model;
 }
 

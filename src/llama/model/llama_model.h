@@ -193,19 +193,13 @@ class LlamaModel : public LanguageModel {
   void share_again(const SavedCells& saved);
   bool put_back(const SavedCells& saved);
 
-  // llama_rollback.cc: what can be taken back, and how without dropping cells.
-  Status check_rollback();
-  std::span<const float> no_states(std::size_t n_tokens);
-  Status check_branches();
-  Status check_state();
-  Status try_state();
-  void refuse_speculation(const std::string& reason);
-  void refuse_branches(const std::string& reason);
-  Status evaluate_one(std::span<const Token> prefix, Token token, bool keep,
-                      std::vector<float>* row);
+  // llama_rollback.cc: taking back without dropping cells. (What can be, rollback_check.h finds;
+  // save() and restore() are in llama_save.cc.)
   Status evaluate_saving(std::span<const EvalItem> items);
   Status save_state(SeqId seq);
   bool restore_state(SeqId seq);
+  void join_hidden(std::span<const EvalItem> items, std::span<const EvalItem> prefixes,
+                   const std::vector<float>& of_prefixes);
   Status commit_state(SeqId seq, std::span<const NodeId> path);
 
   // llama_deepen.cc: the probe's mode.
@@ -223,8 +217,6 @@ class LlamaModel : public LanguageModel {
   void add_to_batch(const EvalItem& item, bool all_rows);
   Status decode(bool* out_of_cells);
   Status take_hidden();
-  void join_hidden(std::span<const EvalItem> items, std::span<const EvalItem> prefixes,
-                   const std::vector<float>& of_prefixes);
   Status encode_piece(std::span<const float> rows, std::vector<float>* encoded);
   bool interrupted() const;
   bool any_open() const;

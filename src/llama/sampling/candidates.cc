@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
+
+#include "base/types.h"
 
 namespace outrider::llama {
-namespace {
-
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-}  // namespace
 
 void CandidateScan::begin(std::span<const float> row) {
   row_ = row;
@@ -17,7 +13,7 @@ void CandidateScan::begin(std::span<const float> row) {
   for (std::size_t begin = 0; begin < row.size(); begin += kBlock) {
     constexpr std::size_t kLanes = 16;
     float lanes[kLanes];
-    std::fill(lanes, lanes + kLanes, kNever);
+    std::fill(lanes, lanes + kLanes, kRuledOut);
     const std::size_t end = std::min(begin + kBlock, row.size());
     std::size_t i = begin;
     for (; i + kLanes <= end; i += kLanes) {
@@ -31,11 +27,11 @@ void CandidateScan::begin(std::span<const float> row) {
 }
 
 float CandidateScan::best() const {
-  return maxima_.empty() ? kNever : *std::max_element(maxima_.begin(), maxima_.end());
+  return maxima_.empty() ? kRuledOut : *std::max_element(maxima_.begin(), maxima_.end());
 }
 
 float CandidateScan::reached_by(std::size_t n) {
-  if (n * 2 > row_.size() / kBlock) return kNever;
+  if (n * 2 > row_.size() / kBlock) return kRuledOut;
   sorted_ = maxima_;
   const std::vector<float>::iterator nth = sorted_.begin() + static_cast<std::ptrdiff_t>(n - 1);
   std::nth_element(sorted_.begin(), nth, sorted_.end(), std::greater<float>());

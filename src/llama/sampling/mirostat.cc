@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace outrider::llama {
 namespace {
@@ -21,10 +20,7 @@ void set_probabilities(std::vector<llama_token_data>& candidates) {
 }  // namespace
 
 void Mirostat::truncate(std::vector<llama_token_data>& candidates) {
-  while (!candidates.empty() &&
-         candidates.back().logit == -std::numeric_limits<float>::infinity()) {
-    candidates.pop_back();
-  }
+  while (!candidates.empty() && candidates.back().logit == kRuledOut) candidates.pop_back();
   last_.clear();
   if (candidates.empty()) return;
   set_probabilities(candidates);

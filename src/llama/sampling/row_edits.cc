@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <string>
 
+#include "base/types.h"
 #include "llama/vocabulary/vocabulary.h"
 
 namespace outrider::llama {
 namespace {
-
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 // What a bias makes of a logit lies within this: beyond 3e8 llama.cpp's sort of the candidates
 // overflows, and a token that should come for sure would be gone (docs/bugs.md). Where two tokens
@@ -94,7 +92,7 @@ std::span<const float> RowEdits::apply(std::span<const float> row) {
   }
   for (const Token token : never_) {
     const std::size_t i = static_cast<std::size_t>(token);
-    if (i < row_.size()) row_[i] = kNever;
+    if (i < row_.size()) row_[i] = kRuledOut;
   }
   if (!history_.empty()) apply_history();
   return row_;

@@ -4,13 +4,13 @@
 #include <cassert>
 #include <cmath>
 #include <exception>
-#include <limits>
 #include <new>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "base/types.h"
 #include "llama/base/handles.h"
 #include "llama/grammar/gbnf.h"
 #include "llama/grammar/grammar_mask.h"
@@ -24,7 +24,6 @@
 namespace outrider::llama {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr std::uint64_t kXtcStream = 0x787463;  // "xtc": apart from the draws of the rules
 constexpr std::size_t kFirstBatch = 64;         // candidates that a grammar is asked about first
 
@@ -134,9 +133,9 @@ class ChainSampler : public Sampler {
     bool possible = false;
     candidates_.clear();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const float logit = std::isnan(row[i]) ? kNever : row[i];
+      const float logit = std::isnan(row[i]) ? kRuledOut : row[i];
       candidates_.push_back({.id = static_cast<llama_token>(i), .logit = logit, .p = 0.0f});
-      possible = possible || logit > kNever;
+      possible = possible || logit > kRuledOut;
     }
     return possible;
   }
@@ -155,7 +154,7 @@ class ChainSampler : public Sampler {
   bool take_best(std::size_t n, const GrammarMask* grammar) {
     for (std::size_t batch = grammar ? std::max(n, kFirstBatch) : n;; batch *= 8) {
       const float threshold = scan_.reached_by(batch);
-      if (threshold == kNever) return false;
+      if (threshold == kRuledOut) return false;
       threshold_ = threshold;
       candidates_.clear();
       scan_.collect(threshold, candidates_);
@@ -182,12 +181,12 @@ class ChainSampler : public Sampler {
   bool take_min_p(const GrammarMask* grammar) {
     if (!grammar) {
       const float best = scan_.best();
-      if (best == kNever) return false;
+      if (best == kRuledOut) return false;
       scan_.collect(best + plan_.log_min_p, candidates_);
       return !candidates_.empty();
     }
     if (!take_best(1, grammar)) return false;
-    float best = kNever;
+    float best = kRuledOut;
     for (const llama_token_data& c : candidates_) best = std::max(best, c.logit);
     const float least = best + plan_.log_min_p;
     if (least < threshold_) {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "base/types.h"
 #include "dist/gumbel.h"
 #include "llama/sampling/mirostat.h"
 #include "llama/sampling/sampler_chain.h"
@@ -22,8 +22,6 @@
 
 namespace outrider::llama {
 namespace {
-
-constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 using Copy = std::vector<std::pair<Token, float>>;  // of a distribution: token, scaled logit
 
@@ -73,8 +71,8 @@ void expect_same(const Distribution& got, const std::vector<llama_token_data>& w
   if (got.tokens.empty()) {
     ASSERT_EQ(got.size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i].logit == kNever) {
-        ASSERT_EQ(got.logits[i], kNever);
+      if (wanted[i].logit == kRuledOut) {
+        ASSERT_EQ(got.logits[i], kRuledOut);
       } else {
         ASSERT_NEAR(got.scale * got.logits[i], wanted[i].logit,
                     1e-5 * (1.0 + std::fabs(wanted[i].logit)));
@@ -249,7 +247,7 @@ TEST_F(SamplerStateTest, MirostatCutsAndLearnsAsLlamaDoes) {
 TEST_F(SamplerStateTest, MirostatWorksWithFewPossibleTokens) {
   for (const std::int32_t version : {1, 2}) {
     std::unique_ptr<Sampler> sampler = make_sampler({.mirostat = version}, vocabulary()).value();
-    std::vector<float> row(static_cast<std::size_t>(vocabulary().size()), kNever);
+    std::vector<float> row(static_cast<std::size_t>(vocabulary().size()), kRuledOut);
     EXPECT_EQ(sampler->apply(row).size(), 0u);
     row[9] = 1.0f;
     const Distribution q = sampler->apply(row);

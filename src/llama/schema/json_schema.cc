@@ -1,7 +1,6 @@
 #include "llama/schema/json_schema.h"
 
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include "base/utf8.h"
@@ -18,9 +17,7 @@ Status check_text(std::string_view text) {
     return invalid_argument("the schema has " + std::to_string(text.size()) + " bytes, more than " +
                             std::to_string(kMaxSchemaBytes));
   }
-  if (const std::optional<std::size_t> bad = first_invalid_utf8(text)) {
-    return invalid_argument("the schema is not valid UTF-8, at byte " + std::to_string(*bad));
-  }
+  OUTRIDER_RETURN_IF_ERROR(check_utf8(text, "the schema"));
   const std::size_t deep = json::too_deep(text);
   if (deep != std::string_view::npos) {
     return invalid_argument("the schema is nested more than " + std::to_string(json::kMaxDepth) +

@@ -4,7 +4,6 @@
 #include <array>
 #include <exception>
 #include <limits>
-#include <optional>
 
 #include "base/utf8.h"
 #include "llama/base/backend.h"
@@ -15,19 +14,6 @@
 
 namespace outrider::llama {
 namespace {
-
-std::string hex_byte(char c) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const unsigned char byte = static_cast<unsigned char>(c);
-  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-}
-
-Status check_utf8(std::string_view text, const std::string& what) {
-  const std::optional<std::size_t> bad = first_invalid_utf8(text);
-  if (!bad) return Status();
-  return invalid_argument(what + " is not valid UTF-8: byte " + std::to_string(*bad) + " (" +
-                          hex_byte(text[*bad]) + ") does not belong to a character");
-}
 
 // Tokens are at most as many as bytes, and a few that the model adds. For very long texts half of
 // that is tried first: ordinary text has three to five bytes a token.

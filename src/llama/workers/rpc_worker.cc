@@ -160,7 +160,7 @@ Status serve_worker(const WorkerOptions& options, const std::function<void()>& l
   }
   std::vector<ggml_backend_dev_t> devices = devices_to_serve();
   const std::string endpoint = host + ":" + std::to_string(options.port);
-  const std::int32_t n_threads = options.n_threads > 0 ? options.n_threads : physical_cores();
+  const std::int32_t n_threads = threads_of(options.n_threads);
 
   // ggml does not say when it listens, so it is asked as a client would.
   std::atomic<bool> over{false};
