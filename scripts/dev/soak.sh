@@ -7,7 +7,7 @@
 SOAK_TESTS=('http_test ServerReliability* 20' 'integration_test MutatedModels.* 20'
   'store_test AtomicFileTest.AKill* 5')
 SOAK_MUTATIONS=1000  # of each input of the fuzz targets
-SANITIZED_MUTATIONS=100  # the same under the address sanitizer, which sees what no abort shows
+SANITIZED_MUTATIONS=30  # the same under the address sanitizer, which sees what no abort shows
 SOAK_FIGURES=build/soak/figures.txt  # what the last soak printed, for docs/benchmarks.md
 SOAK_ARM_MINUTES=10  # to compile the kernels and run their tests as three processors; half a minute on 2 cores
 
@@ -60,8 +60,8 @@ begin_figures() {
 # has_tests PROGRAM FILTER: GoogleTest is content with a filter that none of its tests matches.
 has_tests() { "$1" --gtest_list_tests --gtest_filter="$2" | grep '^ ' >/dev/null; }
 
-# soak_round SEED: all tests but those on real models, then what takes long. Bounded: an hour and a
-# half at most on a machine of its own.
+# soak_round SEED: all tests but those on real models, then what takes long, each part with a limit of
+# its own.
 soak_round() {
   local tests entry binary filter minutes target passed=$PASSED failed=$FAILED
   tests=$(build_dir release)/tests

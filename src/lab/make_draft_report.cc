@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "base/numbers.h"
-#include "lab/draft_choice.h"
+#include "lab/draft_verdict.h"
 #include "lab/make_draft_run.h"
 
 namespace outrider::lab {

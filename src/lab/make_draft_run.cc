@@ -20,8 +20,8 @@
 #include "engine/engine.h"
 #include "lab/bench_run.h"
 #include "lab/calibration.h"
-#include "lab/draft_choice.h"
 #include "lab/draft_pieces.h"
+#include "lab/draft_verdict.h"
 #include "llama/gguf/draft_writer.h"
 #include "model/measure_costs.h"
 #include "store/part_files.h"
@@ -369,9 +369,9 @@ Result<MakeDraftResult> MakeDraft::run() {
   const Status measured = measure_best();
   close();
   if (!measured.ok()) return measured;
-  DraftChoice choice = choose_draft(result_.candidates, {.is_measured = plan_.most_measured > 0,
-                                                         .source = plan_.source,
-                                                         .target = plan_.target.path});
+  DraftVerdict choice = choose_draft(result_.candidates, {.is_measured = plan_.most_measured > 0,
+                                                          .source = plan_.source,
+                                                          .target = plan_.target.path});
   result_.chosen = choice.chosen;
   result_.verdict = std::move(choice.verdict);
   if (result_.chosen) {

@@ -4,7 +4,7 @@
 // Every candidate of the search (draft_search.h) is written, loaded beside the target, walked along
 // what the target said (draft_walk.h) and removed again; one for which memory is too short is not
 // usable. The few that are predicted to be the fastest are measured as `bench` does it, until the
-// intervals are narrow, and draft_choice.h chooses which of these is written. Where none is faster
+// intervals are narrow, and draft_verdict.h chooses which of these is written. Where none is faster
 // than plain decoding for certain, nothing is.
 // Tested by make_draft_run_test.cc and made_draft_test.cc on tiny models, and by
 // tests/cli_make_draft_test.cc.

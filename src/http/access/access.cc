@@ -66,6 +66,10 @@ std::vector<std::string> spellings_of(const std::string& address) {
       inet_ntop(AF_INET6, &six, shortest.data(), shortest.size()) == nullptr) {
     return {};
   }
+  if (IN6_IS_ADDR_V4MAPPED(&six)) {  // a socket of IPv4 alone says it without the prefix
+    const std::string mapped = shortest.data();
+    return {mapped, mapped.substr(mapped.rfind(':') + 1)};
+  }
   return {shortest.data()};
 }
 

@@ -152,6 +152,7 @@ TEST(ServerOptionsTest, ATrustedProxyIsAnIpAddressHoweverItIsSpelled) {
   }
   using Spellings = std::vector<std::string>;
   EXPECT_EQ(spellings_of("10.0.0.5"), (Spellings{"10.0.0.5", "::ffff:10.0.0.5"}));
+  EXPECT_EQ(spellings_of("::FFFF:10.0.0.5"), (Spellings{"::ffff:10.0.0.5", "10.0.0.5"}));
   EXPECT_EQ(spellings_of("0:0:0:0:0:0:0:1"), Spellings{"::1"});
 }
 

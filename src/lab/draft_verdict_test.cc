@@ -1,5 +1,5 @@
 // Which draft is written, on made-up figures.
-#include "lab/draft_choice.h"
+#include "lab/draft_verdict.h"
 
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ DraftCandidate told(const DraftMake& make, const ToldSpeed& speed) {
 const ChoiceSetting kMeasured = {.source = "/models/s.gguf", .target = "/models/t.gguf"};
 
 // The figures of docs/benchmarks.md: both say the same, and Q5_0 can only be slower.
-TEST(DraftChoice, OfTwoThatCannotBeToldApartTheSmallerFileIsWritten) {
-  const DraftChoice choice = choose_draft(
+TEST(DraftVerdict, OfTwoThatCannotBeToldApartTheSmallerFileIsWritten) {
+  const DraftVerdict choice = choose_draft(
       {told({}, {.predicted = 2.55, .measured = 2.16, .half_width = 0.11, .bytes = 776}),
        told({.type = "q5_0"},
             {.predicted = 2.42, .measured = 2.29, .half_width = 0.11, .bytes = 944})},
@@ -41,8 +41,8 @@ TEST(DraftChoice, OfTwoThatCannotBeToldApartTheSmallerFileIsWritten) {
             "q5_0 (2.29), a larger file");
 }
 
-TEST(DraftChoice, ControlOneThatIsFasterForCertainIsWrittenThoughItIsLarger) {
-  const DraftChoice choice = choose_draft(
+TEST(DraftVerdict, ControlOneThatIsFasterForCertainIsWrittenThoughItIsLarger) {
+  const DraftVerdict choice = choose_draft(
       {told({}, {.predicted = 2.55, .measured = 2.16, .half_width = 0.05, .bytes = 776}),
        told({.type = "q5_0"},
             {.predicted = 2.42, .measured = 2.29, .half_width = 0.05, .bytes = 944})},
@@ -52,10 +52,10 @@ TEST(DraftChoice, ControlOneThatIsFasterForCertainIsWrittenThoughItIsLarger) {
             "the best is q5_0: 2.29 (2.24 to 2.34) times the speed of plain decoding, measured");
 }
 
-TEST(DraftChoice, AGainThatIsWithinTheNoiseIsNone) {
+TEST(DraftVerdict, AGainThatIsWithinTheNoiseIsNone) {
   const std::vector<DraftCandidate> one = {
       told({.type = "q4_0"}, {.measured = 1.03, .half_width = 0.06})};
-  const DraftChoice choice = choose_draft(one, kMeasured);
+  const DraftVerdict choice = choose_draft(one, kMeasured);
   EXPECT_FALSE(choice.chosen);
   EXPECT_EQ(choice.verdict,
             "no draft of 's.gguf' pays: the best one (q4_0) is measured at 1.03 (0.97 to 1.09) "
@@ -63,16 +63,16 @@ TEST(DraftChoice, AGainThatIsWithinTheNoiseIsNone) {
 }
 
 // Another candidate is measured as faster, but nothing is certain of it.
-TEST(DraftChoice, WhatPaysForCertainIsTakenBeforeWhatMayPayMore) {
-  const DraftChoice choice =
+TEST(DraftVerdict, WhatPaysForCertainIsTakenBeforeWhatMayPayMore) {
+  const DraftVerdict choice =
       choose_draft({told({.type = "q4_0"}, {.measured = 1.30, .half_width = 0.40}),
                     told({.type = "q8_0"}, {.measured = 1.20, .half_width = 0.05, .bytes = 200})},
                    kMeasured);
   EXPECT_EQ(choice.chosen, 1u);
 }
 
-TEST(DraftChoice, WhereNonePaysTheBestIsTheOneThatWasMeasuredAsTheBest) {
-  const DraftChoice choice = choose_draft(
+TEST(DraftVerdict, WhereNonePaysTheBestIsTheOneThatWasMeasuredAsTheBest) {
+  const DraftVerdict choice = choose_draft(
       {told({.type = "q4_0"}, {.predicted = 1.30, .measured = 0.91, .half_width = 0.02}),
        told({.type = "q8_0"}, {.predicted = 1.20, .measured = 0.98, .half_width = 0.01}),
        told({.type = "q5_0"}, {.predicted = 1.10})},
@@ -83,12 +83,12 @@ TEST(DraftChoice, WhereNonePaysTheBestIsTheOneThatWasMeasuredAsTheBest) {
             "times the speed of plain decoding");
 }
 
-TEST(DraftChoice, WhereNoneWasMeasuredWhatIsPredictedDecides) {
+TEST(DraftVerdict, WhereNoneWasMeasuredWhatIsPredictedDecides) {
   ChoiceSetting predicted = kMeasured;
   predicted.is_measured = false;
   std::vector<DraftCandidate> two = {told({.type = "q4_0"}, {.predicted = 1.30}),
                                      told({.type = "q8_0"}, {.predicted = 1.40, .bytes = 200})};
-  const DraftChoice choice = choose_draft(two, predicted);
+  const DraftVerdict choice = choose_draft(two, predicted);
   EXPECT_EQ(choice.chosen, 1u);
   EXPECT_EQ(choice.verdict, "the best is q8_0: 1.40 times the speed of plain decoding, predicted");
   EXPECT_FALSE(choose_draft(two, kMeasured).chosen) << "it was to be measured";
@@ -98,7 +98,7 @@ TEST(DraftChoice, WhereNoneWasMeasuredWhatIsPredictedDecides) {
             "of plain decoding");
 }
 
-TEST(DraftChoice, WhereNoneWorksTheFirstReasonIsTold) {
+TEST(DraftVerdict, WhereNoneWorksTheFirstReasonIsTold) {
   std::vector<DraftCandidate> one = {told({}, {})};
   one[0].status = unsupported("it does not load");
   EXPECT_EQ(choose_draft(one, kMeasured).verdict,

@@ -5,7 +5,7 @@
 // of those that cannot be told from it the smallest file is taken: it costs less memory.
 //
 // Example. 2.16 (2.05 to 2.27) with 78 MB and 2.29 (2.18 to 2.40) with 94 MB: the first.
-// Tested by draft_choice_test.cc on made-up figures.
+// Tested by draft_verdict_test.cc on made-up figures.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace outrider::lab {
 
-struct DraftChoice {
+struct DraftVerdict {
   std::optional<std::size_t> chosen;  // of the candidates; not given: none pays
   std::string verdict;                // a sentence
 };
@@ -29,8 +29,8 @@ struct ChoiceSetting {
 };
 
 // REQUIRES: there are candidates
-DraftChoice choose_draft(const std::vector<DraftCandidate>& candidates,
-                         const ChoiceSetting& setting);
+DraftVerdict choose_draft(const std::vector<DraftCandidate>& candidates,
+                          const ChoiceSetting& setting);
 
 // "2.16 (2.05 to 2.27)"; without an interval the first figure alone.
 std::string speed_text(const DraftSpeed& speed);

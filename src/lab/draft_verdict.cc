@@ -1,4 +1,4 @@
-#include "lab/draft_choice.h"
+#include "lab/draft_verdict.h"
 
 #include <filesystem>
 
@@ -47,8 +47,8 @@ std::string verdict_of(const DraftCandidate& best, const ChoiceSetting& setting)
 
 }  // namespace
 
-DraftChoice choose_draft(const std::vector<DraftCandidate>& candidates,
-                         const ChoiceSetting& setting) {
+DraftVerdict choose_draft(const std::vector<DraftCandidate>& candidates,
+                          const ChoiceSetting& setting) {
   const std::vector<std::size_t> order = best_drafts(candidates);
   if (order.empty()) {
     return {.chosen = std::nullopt,
@@ -72,7 +72,7 @@ DraftChoice choose_draft(const std::vector<DraftCandidate>& candidates,
     if (!cannot_be_told_apart(other, candidates[*fastest])) continue;
     if (other.bytes < candidates[chosen].bytes) chosen = i;
   }
-  DraftChoice choice{.chosen = chosen, .verdict = verdict_of(candidates[chosen], setting)};
+  DraftVerdict choice{.chosen = chosen, .verdict = verdict_of(candidates[chosen], setting)};
   if (chosen != *fastest) {
     const DraftCandidate& larger = candidates[*fastest];
     choice.verdict += "; no difference could be shown to " + make_text(larger.make) + " (" +
