@@ -15,7 +15,8 @@ namespace {
 
 // An eighth of the product's: a step of the matcher takes the cube of it, and sanitizers five times
 // as long again.
-constexpr llama::GbnfLimits kFewWays{.first_ways = 128, .place_ways = 192, .step_ways = 1024};
+constexpr llama::GbnfLimits kFewWays{
+    .first_ways = 128, .place_ways = 192, .step_ways = 1024, .token_ways = 31250};
 constexpr int kGrammarTokens = 4;
 
 void match(std::string_view grammar) {

@@ -176,7 +176,6 @@ void divide_reading(Step& step, std::size_t index, std::span<Candidate* const> r
       account.go_on_reading(n, target);
     } else if (c->waits) {
       account.give_back_reading(text.tokens - n, target);
-      if (text.much) s.plan.set_much_read(index);
     }
     s.reading = c->waits ? s.reading | bit : s.reading & ~bit;
     if (c->waits && n > 0) pieces.push_back({.sequence = &s, .tokens = n});

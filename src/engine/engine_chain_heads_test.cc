@@ -86,7 +86,7 @@ TYPED_TEST(EngineChainHeads, AHeadWhoseAcceptanceCollapsesIsAskedOnlyNowAndThen)
       EXPECT_GT(got.first.accepted, 100);
       EXPECT_GT(got.later.accepted, 100);
     } else {
-      EXPECT_LT(got.first.drafted, 60);
+      EXPECT_LT(got.first.drafted, 100) << "of cheap guesses, a few at a time";
       EXPECT_LT(got.later.drafted, 30) << "of 300 tokens: it is looked at again, no more";
     }
   }

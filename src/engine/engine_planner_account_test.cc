@@ -217,30 +217,6 @@ TEST(Planner, ALongPromptIsNotReadForShortTexts) {
   EXPECT_GT(drafted(kPlannedTokens, kPlannedTokens), 100);
 }
 
-// What it gains behind such a prompt says nothing of short ones, and the other way round.
-TEST(Planner, GainsBehindLongPromptsAreCountedByThemselves) {
-  const auto passes = [](std::int64_t n) { return 0.05 * static_cast<double>(n); };
-  PlannedWorld world(
-      {.machine = plan_machines()[0], .draft_rows = good_draft(), .draft_passes = passes});
-  Engine& engine = world.engine();
-  // Of drawn texts that have their steps to themselves: behind short reading, and behind much.
-  constexpr std::size_t kShortTokens = 2 * 5 + 1;
-  constexpr std::size_t kMuchTokens = 2 * 15 + 1;
-  std::vector<Token> prompt;
-  for (std::uint64_t i = 0; i < 400; ++i) prompt.push_back(static_cast<Token>(mix64(i) % kVocab));
-  const RequestId id = *engine.add(request(prompt, 1.0f, 5, kPlannedTokens, kAutoWidth));
-  while (engine.busy()) engine.step();
-  EXPECT_GT(engine.take(id)->speculation.drafted, 100);
-  const std::vector<double> behind_much = engine.planner().experience(0).gained;
-  ASSERT_GT(behind_much.size(), kMuchTokens);
-  EXPECT_GT(behind_much[kMuchTokens], 50.0);
-  EXPECT_EQ(behind_much[kShortTokens], 0.0);
-  world.run(kAutoWidth, 5);
-  const std::vector<double> behind_both = engine.planner().experience(0).gained;
-  EXPECT_GT(behind_both[kShortTokens], 50.0);
-  EXPECT_EQ(behind_both[kMuchTokens], behind_much[kMuchTokens]);
-}
-
 // The draft model reads a long prompt behind the text's first token, which comes as soon as without
 // it.
 TEST(Planner, ADraftsReadingDoesNotHoldUpTheFirstToken) {

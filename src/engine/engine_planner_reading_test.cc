@@ -42,12 +42,7 @@ class ReadingWorld {
     planner.set_target_cost(CostCurve(points));
     planner.expect_passes(0, 0.1);
     planner.note_text(4'000, /*at_limit=*/true);  // so texts are expected to be long
-    DrafterExperience known = planner.experience(0);
-    known.reading_ms = kReadTokenMs;
-    for (std::size_t i = 0; proven && i < known.gained.size(); ++i) {
-      known.gained[i] = i % 2 == 0 ? 25.0 : 50.0;
-    }
-    planner.recall(0, known);
+    if (proven) know_the_draft();
   }
 
   static std::vector<Token> prompt(std::size_t n, std::uint64_t seed) {
@@ -80,7 +75,7 @@ class ReadingWorld {
     int steps = 0;
     while (!answers(id)) ASSERT_LT(++steps, 1'000);
   }
-  // Of the steps behind the request's first token, what the longest takes, until it is done.
+  // Of the steps until the request is done, what the longest takes.
   double longest_step(RequestId id) {
     double longest = 0.0;
     while (!done_.ok()) {
@@ -104,6 +99,19 @@ class ReadingWorld {
   }
 
  private:
+  // By a text, what its passes take and which guesses are right. What reading takes is said, since
+  // so dear a reading is not believed at once; and that the draft gains under any load.
+  void know_the_draft() {
+    const RequestId text = add(200, 1'000, 100);
+    while (!engine_.take(text).ok()) step();
+    Planner& planner = engine_.planner();
+    DrafterExperience known = planner.experience(0);
+    known.reading_ms = kReadTokenMs;
+    for (std::size_t i = 0; i < known.gained.size(); ++i) {
+      known.gained[i] = i % 2 == 0 ? 25.0 : 50.0;
+    }
+    planner.recall(0, known);
+  }
   static Capabilities caps(std::int32_t n_ctx) {
     Capabilities caps = testing::capabilities(3, n_ctx);
     caps.n_batch = 2048;
@@ -127,9 +135,7 @@ constexpr std::int32_t kReadAnswer = 600;
 double longest_step_beside(ReadingWorld& world, int others) {
   for (int i = 0; i < others; ++i) world.add(1, static_cast<std::uint64_t>(i) + 2, 6'000);
   if (others > 0) world.steps(40);
-  const RequestId third = world.add(kReadPrompt, 9, kReadAnswer);
-  world.wait_for(third);
-  const double longest = world.longest_step(third);
+  const double longest = world.longest_step(world.add(kReadPrompt, 9, kReadAnswer));
   EXPECT_EQ(world.done().tokens,
             reference(PlannedWorld::target_rows(), ReadingWorld::prompt(kReadPrompt, 9), 1.0f, 9,
                       static_cast<std::size_t>(kReadAnswer)));
@@ -139,7 +145,7 @@ double longest_step_beside(ReadingWorld& world, int others) {
 
 TEST(PlannerReading, BesideOthersALongTextIsReadInPieces) {
   ReadingWorld world(0.2);
-  EXPECT_LT(longest_step_beside(world, 2), PromptShare::kBurstMs);
+  EXPECT_LT(longest_step_beside(world, 2), 2.0 * PromptShare::kReadMs);
 }
 
 TEST(PlannerReading, AloneItIsReadAtOnce) {

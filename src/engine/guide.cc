@@ -41,11 +41,8 @@ bool StepGuide::may_read() const {
 UnreadText StepGuide::unread_text() const {
   // Those whose prompts are being read will share the steps to come.
   const std::int32_t load = static_cast<std::int32_t>(step_.parts.size());
-  UnreadText text = step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load,
-                                              sequence_.is_drawn());
-  // What is left of it belongs to it.
-  text.much = text.much || sequence_.plan.much_read(drafter_);
-  return text;
+  return step_.planner.unread_text(drafter_, unread_, sequence_.remaining(), load,
+                                   sequence_.is_drawn());
 }
 
 bool StepGuide::holds_up_first_token() const {
@@ -178,8 +175,6 @@ void StepGuide::finish(double ms, std::int32_t sharing, bool could) {
   if (could) {
     sequence_.plan.set_asked_at(drafter_, static_cast<std::int64_t>(sequence_.text.size()));
   }
-  // All of it, or a piece.
-  if (unread_ >= GainShares::kMuchRead) sequence_.plan.set_much_read(drafter_);
 }
 
 }  // namespace outrider

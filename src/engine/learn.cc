@@ -13,7 +13,6 @@ struct Outcome {
   std::vector<std::int32_t> right;    // of these
   std::vector<double> expected;       // how many of them were expected to be right
   std::vector<std::int64_t> emitted;  // tokens of the texts that it was asked about
-  std::vector<std::int64_t> much;     // of these, where it read much
   DrafterMask drawn = 0;              // of these some are drawn
   std::int32_t n_sent = 0;            // nodes of all drafters
   // What the target reads again in the next step, since some were wrong (Rollback::kSaved).
@@ -40,8 +39,7 @@ Outcome outcome_of(const Step& step) {
   Outcome outcome{.sent = std::vector<std::int32_t>(n, 0),
                   .right = std::vector<std::int32_t>(n, 0),
                   .expected = std::vector<double>(n, 0.0),
-                  .emitted = std::vector<std::int64_t>(n, 0),
-                  .much = std::vector<std::int64_t>(n, 0)};
+                  .emitted = std::vector<std::int64_t>(n, 0)};
   for (const Part& part : step.parts) {
     if (!part.walk || !part.sequence->planned) continue;
     const TokenTree& tree = *part.sequence->sent;
@@ -62,9 +60,7 @@ Outcome outcome_of(const Step& step) {
     note_again(*step.costs, tree, *part.walk, outcome);
     for (std::size_t d = 0; d < n; ++d) {
       if (((part.sequence->asked >> d) & 1) == 0) continue;
-      const std::int64_t emitted = static_cast<std::int64_t>(part.walk->emitted.size());
-      outcome.emitted[d] += emitted;
-      if (part.sequence->plan.much_read(d)) outcome.much[d] += emitted;
+      outcome.emitted[d] += static_cast<std::int64_t>(part.walk->emitted.size());
       if (part.sequence->is_drawn()) outcome.drawn |= DrafterMask{1} << d;
     }
   }
@@ -112,7 +108,6 @@ void learn(Step& step) {
          .tokens = outcome.emitted[d],
          .n_ready = step.n_ready,
          .drawn = ((outcome.drawn >> d) & 1) != 0,
-         .much_read = 2 * outcome.much[d] > outcome.emitted[d],
          .worth_ms = worth_ms,
          .token_ms = step.planner.token_ms(),
          .ever_right = step.planner.acceptance().ever_right(d)});

@@ -20,9 +20,9 @@ struct DrafterExperience {
   std::vector<CostPoint> first_passes;  // of a draft: ms, by requests that share the pass
   std::vector<CostPoint> further_passes;  // likewise
   double reading_ms = 0.0;  // for each token of a text it had not followed; 0: unknown
-  // Pairs, by how many requests shared a step, and after them the same of texts that are drawn, and
-  // after these both of texts of which it read much at once: what it gained of tokens' plain time,
-  // summed, less than 0 where it lost; and of how many tokens. Less where another version wrote it.
+  // Pairs, by how many requests shared a step, and after them the same of texts that are drawn:
+  // what it gained of tokens' plain time, summed, less than 0 where it lost; and of how many
+  // tokens.
   std::vector<double> gained;
   std::vector<double> own;  // what the drafter itself learned (Drafter::learned)
 

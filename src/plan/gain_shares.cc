@@ -18,30 +18,28 @@ constexpr double kRecalledLossTokens = 8.0;
 
 }  // namespace
 
-std::size_t GainShares::index(std::int32_t n_ready, bool drawn, bool much_read) {
+std::size_t GainShares::index(std::int32_t n_ready, bool drawn) {
   std::size_t load = 0;
   for (std::int32_t n = n_ready; n > 1 && load + 1 < kLoads; n /= 2) ++load;
-  return load + (drawn ? kLoads : 0) + (much_read ? 2 * kLoads : 0);
+  return drawn ? kLoads + load : load;
 }
 
 void GainShares::note_gain(const DrafterGain& gain) {
   const double n = static_cast<double>(gain.tokens);
   const double fade = std::max(0.0, 1.0 - n / kGainMemory);
-  Gained& gained = gained_[index(gain.n_ready, gain.drawn, gain.much_read)];
+  Gained& gained = gained_[index(gain.n_ready, gain.drawn)];
   const double gain_ms = std::max(gain.expected_ms, -kMostLostAtOnce * gain.token_ms);
   gained.shares = gained.shares * fade + (gain.worth_ms > 0.0 ? gain_ms / gain.worth_ms : 0.0);
   gained.tokens = gained.tokens * fade + n;
 }
 
-double GainShares::share(std::int32_t n_ready, bool drawn, double expected, bool much_read) const {
-  const Gained& gained = gained_[index(n_ready, drawn, much_read)];
-  if (much_read) expected = share(n_ready, drawn, expected);
+double GainShares::share(std::int32_t n_ready, bool drawn, double expected) const {
+  const Gained& gained = gained_[index(n_ready, drawn)];
   return (gained.shares + expected * kFirstGainTokens) / (gained.tokens + kFirstGainTokens);
 }
 
-bool GainShares::proven(std::int32_t n_ready, bool drawn, bool much_read) const {
-  const Gained& gained = gained_[index(n_ready, drawn, much_read)];
-  if (much_read && gained.tokens < kProvenTokens) return proven(n_ready, drawn);
+bool GainShares::proven(std::int32_t n_ready, bool drawn) const {
+  const Gained& gained = gained_[index(n_ready, drawn)];
   return gained.tokens >= kProvenTokens && gained.shares > 0.0;
 }
 

@@ -5,9 +5,7 @@
 // step, and what guesses gain even more so: sixteen requests leave no room for them on most
 // processors. So gains are counted as shares of a token's plain time, by the number of requests.
 // And by whether texts are drawn: what guesses gain with the likeliest tokens, at temperature 0,
-// pays for reading prompts that it does not pay for at temperature 1. And by whether much was read
-// for them (kMuchRead): behind a long prompt fewer guesses are right, a pass takes longer, and
-// reading is dear. Until that was seen, what is gained behind short ones stands in.
+// pays for reading prompts that it does not pay for at temperature 1.
 //
 // Gains are the expected ones, which vary less than those that were measured. Before anything was
 // gained, what the planner expects of the text stands in, and outweighs a few tokens. The older
@@ -34,7 +32,6 @@ struct DrafterGain {
   std::int64_t tokens = 0;   // by which the texts went on that it was asked about
   std::int32_t n_ready = 1;  // requests that shared the step
   bool drawn = false;        // texts of them are drawn: their temperature is not 0
-  bool much_read = false;    // most of these tokens are of texts of which it read much at once
   double worth_ms = 0.0;     // what a token takes plainly in such a step
   double token_ms = 0.0;     // what the target takes for a single token
   bool ever_right = true;    // a guess of it was right, in this step or before
@@ -44,21 +41,17 @@ class GainShares {
  public:
   // What a step's loss says of later ones at most, in times of a single token.
   static constexpr double kMostLostAtOnce = 4.0;
-  // So many tokens that are read at once are much.
-  static constexpr std::int64_t kMuchRead = 256;
 
   void note_gain(const DrafterGain& gain);
 
   // Of a token's plain time what is gained in steps that `n_ready` requests share; less than 0:
-  // what is lost. `drawn` and `much_read` as in DrafterGain; `expected` is what is thought of it by
-  // other means.
-  double share(std::int32_t n_ready, bool drawn, double expected, bool much_read = false) const;
-  // Whether the drafter was seen to gain in such steps; while nothing is known of those behind much
-  // reading, in those without.
-  bool proven(std::int32_t n_ready, bool drawn, bool much_read = false) const;
+  // what is lost. `drawn` as in DrafterGain; `expected` is what is thought of it by other means.
+  double share(std::int32_t n_ready, bool drawn, double expected) const;
+  // Whether the drafter was seen to gain in such steps.
+  bool proven(std::int32_t n_ready, bool drawn) const;
 
   // What holds from run to run, as DrafterExperience::gained has it; and back, in place of what is
-  // known. Of less than all pairs, the others stay unknown; of more, the others are left out.
+  // known. Of less than all pairs, the others stay unknown.
   std::vector<double> numbers() const;
   void recall(std::span<const double> numbers);
 
@@ -69,10 +62,9 @@ class GainShares {
     double shares = 0.0;  // sum over tokens of the share gained of each one's plain time
     double tokens = 0.0;  // the older ones fading, in both
   };
-  static std::size_t index(std::int32_t n_ready, bool drawn, bool much_read);  // of gained_
+  static std::size_t index(std::int32_t n_ready, bool drawn);  // of gained_
 
-  // The second and the fourth quarter of texts that are drawn, the latter half behind much reading.
-  std::array<Gained, 4 * kLoads> gained_{};
+  std::array<Gained, 2 * kLoads> gained_{};  // the latter half of texts that are drawn
 };
 
 }  // namespace outrider

@@ -69,48 +69,6 @@ TEST(GainShares, GainsOfTheLikeliestTokensAreNotExpectedOfDrawnOnes) {
   EXPECT_GT(next_run.share(1, false, 0.3), 0.4);
 }
 
-TEST(GainShares, GainsBehindShortReadingAreExpectedBehindMuchUntilItWasSeen) {
-  GainShares gains;
-  for (int i = 0; i < 100; ++i) gains.note_gain(gain(1.0, 2));
-  const double without = gains.share(1, false, 0.0);
-  EXPECT_NEAR(gains.share(1, false, 0.0, /*much_read=*/true), without, 1e-9);
-  EXPECT_TRUE(gains.proven(1, false, /*much_read=*/true));
-  EXPECT_EQ(gains.share(1, true, 0.1, /*much_read=*/true), 0.1) << "nor of drawn ones";
-  DrafterGain behind_much = gain(-0.1, 2);
-  behind_much.much_read = true;
-  for (int i = 0; i < 10; ++i) gains.note_gain(behind_much);
-  EXPECT_LT(gains.share(1, false, 0.0, /*much_read=*/true), 0.3 * without);
-  EXPECT_FALSE(gains.proven(1, false, /*much_read=*/true));
-  EXPECT_EQ(gains.share(1, false, 0.0), without);
-  EXPECT_TRUE(gains.proven(1, false));
-}
-
-TEST(GainShares, FilesWithoutGainsBehindMuchReadingAreRecalled) {
-  GainShares gains;
-  DrafterGain behind_much = gain(0.1, 2);
-  behind_much.much_read = true;
-  for (int i = 0; i < 100; ++i) {
-    gains.note_gain(gain(1.0, 2));
-    gains.note_gain(behind_much);
-  }
-  GainShares next_run;
-  next_run.recall(gains.numbers());
-  EXPECT_NEAR(next_run.share(1, false, 0.0, /*much_read=*/true), 0.1, 0.06);
-  EXPECT_GT(next_run.share(1, false, 0.0), 0.4);
-  std::vector<double> numbers = gains.numbers();
-  numbers.resize(20);  // written when there was no such difference
-  next_run.recall(numbers);
-  EXPECT_NEAR(next_run.share(1, false, 0.0, /*much_read=*/true), next_run.share(1, false, 0.0),
-              1e-9);
-  EXPECT_GT(next_run.share(1, false, 0.0), 0.4);
-  std::vector<double> more = gains.numbers();
-  more.resize(more.size() + 20, 7.0);  // written by a later version
-  GainShares earlier;
-  earlier.recall(more);
-  next_run.recall(gains.numbers());
-  EXPECT_EQ(earlier.numbers(), next_run.numbers());
-}
-
 TEST(GainShares, AGainIsProvenBySixteenTokens) {
   GainShares gains;
   gains.note_gain(gain(0.5, 15));

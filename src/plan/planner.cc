@@ -84,8 +84,7 @@ UnreadText Planner::unread_text(std::size_t drafter, std::int64_t unread, std::i
           .n_ready = n_ready,
           .drawn = drawn,
           .worth_ms = target_.ms(n_ready) / static_cast<double>(n_ready),
-          .expected_share = expected_share(drafter, n_ready),
-          .much = unread >= GainShares::kMuchRead};
+          .expected_share = expected_share(drafter, n_ready)};
 }
 
 void Planner::note_text(std::int64_t tokens, bool at_limit) {

@@ -35,18 +35,11 @@ class RequestPlan {
     if (asked_at_.size() <= drafter) asked_at_.resize(drafter + 1, 0);
     asked_at_[drafter] = length;
   }
-  // Whether the drafter had much of this text to read at once (GainShares::kMuchRead).
-  bool much_read(std::size_t drafter) const { return ((much_read_ >> drafter) & 1) != 0; }
-  void set_much_read(std::size_t drafter) { much_read_ |= DrafterMask{1} << drafter; }
   // The text is another one now: of this one no drafter has been asked.
-  void forget_asked() {
-    asked_at_.clear();
-    much_read_ = 0;
-  }
+  void forget_asked() { asked_at_.clear(); }
 
  private:
   std::vector<std::int64_t> asked_at_;  // [drafters]
-  DrafterMask much_read_ = 0;
 };
 
 // A guess that a drafter has not made yet, for one request.

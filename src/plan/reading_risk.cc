@@ -14,7 +14,7 @@ constexpr double kMostRatio = 3.0;
 constexpr double kMostRisked = 100.0;  // at once, in times of a single token
 
 double gain_share(const UnreadText& text, const GainShares& gains) {
-  return gains.share(text.n_ready, text.drawn, text.expected_share, text.much);
+  return gains.share(text.n_ready, text.drawn, text.expected_share);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ bool ReadingRisk::begin(const UnreadText& text, double reading_ms, const GainSha
   const double share = kRisked * std::clamp(ratio / kGoodRatio, 1.0, kMostRatio);
   const double most_ms = std::clamp(share * (elapsed_ms + to_come_ms), kLeastRisked * token_ms,
                                     kMostRisked * token_ms);
-  const bool proven = gains.proven(text.n_ready, text.drawn, text.much);
+  const bool proven = gains.proven(text.n_ready, text.drawn);
   if (!proven && invested_ms_ + reading_ms > most_ms) return false;
   invested_ms_ += reading_ms;
   return true;

@@ -37,7 +37,6 @@ struct UnreadText {
   double worth_ms = 0.0;     // what a token takes plainly there
   // Of a token's plain time, what the drafter is expected to gain there.
   double expected_share = 0.0;
-  bool much = false;  // to be read of one text (GainShares::kMuchRead)
 };
 
 class ReadingRisk {

@@ -37,23 +37,6 @@ TEST(ReadingRisk, ReadingPaysWhereWhatIsToComeBringsMoreByAMargin) {
   EXPECT_TRUE(ReadingRisk::pays(text, 30.0 * kToken, proven_gains())) << "more was seen";
 }
 
-TEST(ReadingRisk, WhatWasGainedBehindMuchReadingDecidesWhetherMuchIsRead) {
-  GainShares gains = proven_gains();
-  UnreadText text = unread(700, 64);
-  text.much = true;
-  EXPECT_TRUE(ReadingRisk::pays(text, 16.0 * kToken, gains)) << "nothing else is known";
-  for (int i = 0; i < 24; ++i) {
-    gains.note_gain({.expected_ms = 0.2 * kToken,
-                     .tokens = 2,
-                     .much_read = true,
-                     .worth_ms = kToken,
-                     .token_ms = kToken});
-  }
-  EXPECT_FALSE(ReadingRisk::pays(text, 16.0 * kToken, gains));
-  text.much = false;
-  EXPECT_TRUE(ReadingRisk::pays(text, 16.0 * kToken, gains));
-}
-
 TEST(ReadingRisk, AllRequestsThatShareAStepGainAndEachPaysForItsOwn) {
   UnreadText text = unread(40, 100);
   text.worth_ms = 0.2 * kToken;

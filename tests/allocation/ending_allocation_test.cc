@@ -154,10 +154,11 @@ TEST(CaughtAllocation, AnExceptionForWhoseWordsThereIsNoMemoryIsALackOfMemory) {
   left_here = 0;
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(caught(error).message(), long_reason()) << "the control";
+  const std::string path = long_reason();
   for (std::int64_t n = 1; n <= 8; ++n) {  // a loading thread has nobody to throw to
     Status loading;
     left_here = n;
-    EXPECT_NO_THROW(loading = caught_loading(error, long_reason())) << "allocation " << n;
+    EXPECT_NO_THROW(loading = caught_loading(error, path)) << "allocation " << n;
     left_here = 0;
     EXPECT_FALSE(loading.ok()) << "allocation " << n;
   }

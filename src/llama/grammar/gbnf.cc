@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "llama/grammar/gbnf_ambiguity.h"
 #include "llama/grammar/gbnf_cursor.h"
 #include "llama/grammar/gbnf_rules.h"
 
@@ -29,7 +30,8 @@ class GbnfParser {
     if (symbols_.find("root") == symbols_.end()) {
       return invalid_argument("the grammar has no rule 'root', from which it would begin");
     }
-    return check_gbnf_rules(grammar_, limits_);
+    OUTRIDER_RETURN_IF_ERROR(check_gbnf_rules(grammar_, limits_));
+    return check_gbnf_ambiguity(grammar_, symbols_["root"], limits_);
   }
 
   GbnfSummary summary() const {
@@ -91,6 +93,19 @@ class GbnfParser {
     open_.back().elements.push_back({kind, rule});
     add_weight();
   }
+  void add_terminal(std::uint32_t characters) {
+    open_.back().elements.push_back({.kind = Kind::kTerminal, .characters = characters});
+    add_weight();
+  }
+  std::uint32_t add_characters(GbnfCharacters characters) {
+    grammar_.characters.push_back(std::move(characters));
+    return static_cast<std::uint32_t>(grammar_.characters.size() - 1);
+  }
+  std::uint32_t literal_character(std::uint32_t character) {
+    const auto [known, is_new] = literal_characters_.try_emplace(character, 0);
+    if (is_new) known->second = add_characters({.ranges = {{character, character}}});
+    return known->second;
+  }
   void add_weight() {
     ++open_.back().last_weight;
     ++n_elements_;
@@ -137,7 +152,7 @@ class GbnfParser {
     } else if (c == '.') {
       text_.skip();
       begin_symbol();
-      add(Kind::kTerminal);
+      add_terminal(add_characters({.all_others = true}));
     } else if (c == '*' || c == '+' || c == '?') {
       text_.skip();
       text_.skip_space(nested());
@@ -159,8 +174,9 @@ class GbnfParser {
     text_.skip();
     begin_symbol();
     while (text_.peek() != '"' || text_.at_end()) {
-      OUTRIDER_RETURN_IF_ERROR(text_.read_char());
-      add(Kind::kTerminal);
+      std::uint32_t character = 0;
+      OUTRIDER_RETURN_IF_ERROR(text_.read_char(character));
+      add_terminal(literal_character(character));
     }
     text_.skip();
     text_.skip_space(nested());
@@ -170,21 +186,28 @@ class GbnfParser {
   Status parse_class() {
     const std::size_t begin = text_.at();
     text_.skip();
-    if (text_.peek() == '^') text_.skip();
+    GbnfCharacters characters{.all_others = text_.peek() == '^'};
+    if (characters.all_others) text_.skip();
     begin_symbol();
     while (text_.peek() != ']' || text_.at_end()) {
-      OUTRIDER_RETURN_IF_ERROR(text_.read_char());
-      open_.back().last_weight == 0 ? add(Kind::kTerminal) : add_weight();
-      if (text_.peek() != '-' || text_.peek(1) == ']') continue;
-      text_.skip();
-      OUTRIDER_RETURN_IF_ERROR(text_.read_char());
+      std::uint32_t first = 0;
+      OUTRIDER_RETURN_IF_ERROR(text_.read_char(first));
+      std::uint32_t last = first;
       add_weight();
+      if (text_.peek() == '-' && text_.peek(1) != ']') {
+        text_.skip();
+        OUTRIDER_RETURN_IF_ERROR(text_.read_char(last));
+        add_weight();
+      }
+      characters.ranges.emplace_back(first, last);
     }
     text_.skip();
-    if (open_.back().last_weight == 0) {
+    if (characters.ranges.empty()) {
       text_.go_back(begin);
       return text_.wrong("a class with no characters; '.' is any character");
     }
+    open_.back().elements.push_back(
+        {.kind = Kind::kTerminal, .characters = add_characters(std::move(characters))});
     text_.skip_space(nested());
     return Status();
   }
@@ -209,7 +232,7 @@ class GbnfParser {
       tokens_.token_names.emplace_back(text_.since(begin));
     }
     begin_symbol();
-    add(Kind::kTerminal);
+    add_terminal(add_characters({}));
     text_.skip_space(nested());
     return Status();
   }
@@ -307,6 +330,7 @@ class GbnfParser {
   std::vector<Open> open_;  // the rule being read, and the groups open in it
   std::map<std::string, std::uint32_t> symbols_;
   GbnfRules grammar_;
+  std::map<std::uint32_t, std::uint32_t> literal_characters_;  // -> grammar_.characters
   GbnfSummary tokens_;
   std::size_t n_elements_ = 0;
 };

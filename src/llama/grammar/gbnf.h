@@ -10,6 +10,8 @@
 //    product, and {0,2000} of a rule that is itself {0,2000} costs 4,000,000 stacks a character;
 //    for each stack it looks at all ways behind that one, and compares each with all others: with
 //    "x" and 1,000 optional characters seconds a character, and the cube of that with more;
+//  - it follows a token in each way that its text can be read, without merging equal ones: with 30
+//    optional letters in a row one word holds it for minutes;
 //  - {3,1} makes it count down from 2^64; {0,3000} silently becomes {0,}; an empty class [] matches
 //    nothing at all and vanishes; an empty grammar means none, and a NUL ends the text: the output
 //    would not be constrained;
@@ -18,9 +20,10 @@
 // measures that tell what the other code will do. The smallest cases: docs/bugs.md.
 //
 // Cost: linear in the text and in what repetitions expand to; 2 ms at the limits, 60 ms at those of
-// grammars that we make.
+// grammars that we make; and up to 60 ms more for the texts of gbnf_ambiguity.h.
 //
-// Source of the language: llama.cpp's grammars/README.md. Tested by gbnf_test.cc.
+// Source of the language: llama.cpp's grammars/README.md. Tested by gbnf_test.cc and
+// gbnf_ambiguity_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +45,7 @@ struct GbnfLimits {
   std::size_t first_ways = 1024;   // ways to get from the start of a rule to its first character
   std::size_t place_ways = 1536;   // ways to get from any place to the next character
   std::size_t step_ways = 8192;    // ways through a character from one place, and on behind it
+  std::size_t token_ways = 250000;  // ways into a text of 16 characters that is then refused
 };
 
 // Of grammars that we make of schemas, which are larger than what people write: of 128 tools with

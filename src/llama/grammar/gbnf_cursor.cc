@@ -38,11 +38,15 @@ std::string GbnfCursor::read_name() {
   return std::string(since(begin));
 }
 
-Status GbnfCursor::read_char() {
+Status GbnfCursor::read_char(std::uint32_t& character) {
   if (at_end()) return wrong("unexpected end of the grammar inside a literal or class");
   if (peek() != '\\') {
+    const std::uint32_t lead = static_cast<unsigned char>(peek());
+    character = lead < 0x80 ? lead : lead & (lead < 0xE0 ? 0x1F : lead < 0xF0 ? 0x0F : 0x07);
     ++at_;
-    while ((static_cast<unsigned char>(peek()) & 0xC0) == 0x80) ++at_;
+    for (; (static_cast<unsigned char>(peek()) & 0xC0) == 0x80; ++at_) {
+      character = (character << 6) | (static_cast<unsigned char>(peek()) & 0x3F);
+    }
     return Status();
   }
   const char c = peek(1);
@@ -51,11 +55,14 @@ Status GbnfCursor::read_char() {
       (c == '\0' || std::string_view("trn\\\"[]-").find(c) == std::string_view::npos)) {
     return wrong("unknown escape; known are \\x \\u \\U \\t \\r \\n \\\\ \\\" \\[ \\] \\-");
   }
-  const auto is_hex = [](char d) {
-    return is_digit(d) || (d >= 'a' && d <= 'f') || (d >= 'A' && d <= 'F');
-  };
+  character = static_cast<unsigned char>(c == 't' ? '\t' : c == 'r' ? '\r' : c == 'n' ? '\n' : c);
+  if (n_hex > 0) character = 0;
   for (std::size_t i = 0; i < n_hex; ++i) {
-    if (!is_hex(peek(2 + i))) return wrong("expected " + std::to_string(n_hex) + " hex digits");
+    constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+    const char c_hex = peek(2 + i);
+    const std::size_t digit = c_hex == '\0' ? kDigits.npos : kDigits.find(c_hex);
+    if (digit == kDigits.npos) return wrong("expected " + std::to_string(n_hex) + " hex digits");
+    character = character * 16 + static_cast<std::uint32_t>(digit < 16 ? digit : digit - 6);
   }
   at_ += 2 + n_hex;
   return Status();

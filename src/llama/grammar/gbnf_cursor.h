@@ -34,8 +34,8 @@ class GbnfCursor {
 
   void skip_space(bool newlines);  // and comments
   std::string read_name();         // empty: here is none
-  // One character of a literal or class, escapes included.
-  Status read_char();
+  // One character of a literal or class, escapes included. `character`: what it stands for.
+  Status read_char(std::uint32_t& character);
   Status read_number(std::uint64_t most, std::uint64_t& value);
 
  private:
