@@ -19,7 +19,9 @@ constexpr llama::GbnfLimits kFewWays{
     .first_ways = 128, .place_ways = 192, .step_ways = 1024, .token_ways = 31250};
 constexpr int kGrammarTokens = 4;
 
-void match(std::string_view grammar) {
+// `names_tokens`: <[12]> and the like. Behind a character llama.cpp's filter tries them on the rest
+// of a token's text, which its acceptance then refuses (docs/bugs.md).
+void match(std::string_view grammar, bool names_tokens) {
   static const std::shared_ptr<llama::ModelFile> file = load_tiny_vocabulary("").value();
   const llama::LlamaVocabulary& vocabulary = file->vocabulary();
   const Result<std::unique_ptr<llama::GrammarMask>> made =
@@ -34,7 +36,9 @@ void match(std::string_view grammar) {
     mask.filter(candidates);
     if (candidates.empty() || vocabulary.is_end_of_generation(candidates.front().id)) return;
     mask.accept(candidates.front().id);
-    if (mask.status().code() == StatusCode::kInternal) violated(mask.status().message());
+    if (mask.status().code() == StatusCode::kInternal && !names_tokens) {
+      violated(mask.status().message());
+    }
   }
 }
 
@@ -44,7 +48,8 @@ void gbnf(Bytes input) {
   const Result<llama::GbnfSummary> summary = llama::check_gbnf(text(input));
   if (summary.ok() && summary->n_rules == 0) violated("a grammar without rules was taken");
   if (!summary.ok() && summary.status().message().empty()) violated("an error that says nothing");
-  if (summary.ok()) match(text(input));
+  if (!summary.ok()) return;
+  match(text(input), !summary->token_ids.empty() || !summary->token_names.empty());
 }
 
 }  // namespace outrider::fuzz
