@@ -29,11 +29,12 @@ function(outrider_embedding_tests)
   outrider_test(allocation_test allocation
                 "${PROJECT_SOURCE_DIR}/tests/allocation/allocation_test.cc"
                 outrider_capi outrider_testing)
+  set(failing_new "${PROJECT_SOURCE_DIR}/tests/allocation/failing_new.cc")
   outrider_test(ending_allocation_test allocation
-                "${PROJECT_SOURCE_DIR}/tests/allocation/ending_allocation_test.cc"
+                "${PROJECT_SOURCE_DIR}/tests/allocation/ending_allocation_test.cc;${failing_new}"
                 outrider_remote outrider_serve outrider_testing)
   outrider_test(llama_allocation_test allocation
-                "${PROJECT_SOURCE_DIR}/tests/allocation/llama_allocation_test.cc"
+                "${PROJECT_SOURCE_DIR}/tests/allocation/llama_allocation_test.cc;${failing_new}"
                 outrider_llama_model outrider_testing_gguf)
 
   add_executable(c_test "${PROJECT_SOURCE_DIR}/tests/c_test.c")

@@ -70,10 +70,13 @@ class ReadingWorld {
     return std::any_of(updates.begin(), updates.end(),
                        [id](const Update& u) { return u.id == id && !u.pieces.empty(); });
   }
-  // Until the request's first token is there.
-  void wait_for(RequestId id) {
-    int steps = 0;
-    while (!answers(id)) ASSERT_LT(++steps, 1'000);
+  // Until its first token is there.
+  RequestId add_and_wait(std::size_t n_prompt, std::uint64_t seed, std::int32_t max_tokens) {
+    const RequestId id = add(n_prompt, seed, max_tokens);
+    int steps = 1;
+    while (!answers(id) && steps < 1'000) ++steps;
+    EXPECT_LT(steps, 1'000);
+    return id;
   }
   // Of the steps until the request is done, what the longest takes.
   double longest_step(RequestId id) {
@@ -163,11 +166,9 @@ TEST(PlannerReading, AShortTextIsReadBeforeTheRestOfALongOne) {
   ReadingWorld world(0.2);
   world.add(1, 2, 6'000);
   world.steps(40);
-  const RequestId large = world.add(4'000, 3, 3'000);
-  world.wait_for(large);
+  const RequestId large = world.add_and_wait(4'000, 3, 3'000);
   world.steps(5);
-  const RequestId small = world.add(200, 4, 600);
-  world.wait_for(small);
+  const RequestId small = world.add_and_wait(200, 4, 600);
   world.steps(30);
   EXPECT_LT(world.longest_read(), 3'000) << "the large one is not read up";
   EXPECT_GT(world.cancelled(small).speculation.drafted, 0);
@@ -177,11 +178,9 @@ TEST(PlannerReading, AShortTextIsReadBeforeTheRestOfALongOne) {
 // It stays one that guesses would pay for, in each of its steps, and is not to be reckoned with.
 TEST(PlannerReading, ATextThatDoesNotFitTheDraftKeepsItFromNobodyElse) {
   ReadingWorld world(1.0, /*proven=*/false, /*draft_ctx=*/1'024);
-  const RequestId large = world.add(4'000, 2, 3'000);
-  world.wait_for(large);
+  const RequestId large = world.add_and_wait(4'000, 2, 3'000);
   world.steps(3);
-  const RequestId small = world.add(300, 3, 700);
-  world.wait_for(small);
+  const RequestId small = world.add_and_wait(300, 3, 700);
   world.steps(5);
   EXPECT_GE(world.longest_read(), 300) << "the small one's";
   EXPECT_GT(world.cancelled(small).speculation.drafted, 0);

@@ -10,6 +10,7 @@
 #include "draft/base/drafter_kind.h"
 #include "lab/draft_pieces.h"
 #include "lab/draft_search.h"
+#include "lab/tiny_options_test.h"
 #include "llama/gguf/draft_writer.h"
 #include "run/harness.h"
 #include "testing/tiny_dir.h"
@@ -19,16 +20,6 @@ namespace outrider::lab {
 namespace {
 
 using testing::TinyModelOptions;
-
-ModelOptions opened_with(const std::string& path) {
-  ModelOptions options;
-  options.path = path;
-  options.n_ctx = 1024;
-  options.n_batch = 256;
-  options.n_threads = 1;
-  options.widest = 8;
-  return options;
-}
 
 struct MadeCase {
   const char* name;
@@ -70,8 +61,8 @@ TEST_P(MadeDraftTest, TheTextIsThatOfPlainDecodingAndSomeGuessesHold) {
   Result<std::unique_ptr<Runtime>> runtime =
       Runtime::create({.slots = 1, .reuse_prefix = false}, loader);
   ASSERT_TRUE(runtime.ok());
-  ASSERT_TRUE((*runtime)->load(ModelRole::kTarget, opened_with(target_path)).ok());
-  ASSERT_TRUE((*runtime)->load(ModelRole::kDraft, opened_with(dir.file("draft.gguf"))).ok());
+  ASSERT_TRUE((*runtime)->load(ModelRole::kTarget, tiny_options(target_path)).ok());
+  ASSERT_TRUE((*runtime)->load(ModelRole::kDraft, tiny_options(dir.file("draft.gguf"))).ok());
   ASSERT_TRUE((*runtime)->wait_loaded(-1));
   const Status loaded = (*runtime)->status().draft.error;
   ASSERT_TRUE(loaded.ok()) << loaded.message();

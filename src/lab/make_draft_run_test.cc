@@ -10,6 +10,7 @@
 #include "backend/loaded_target.h"
 #include "lab/draft_pieces.h"
 #include "lab/inspection.h"
+#include "lab/tiny_options_test.h"
 #include "llama/gguf/gguf_file.h"
 #include "testing/gguf_damage.h"
 #include "testing/slow_model.h"
@@ -65,16 +66,6 @@ class SlowLoader : public ModelLoader {
   LlamaLoader inner_;
 };
 
-ModelOptions model(const std::string& path) {
-  ModelOptions options;
-  options.path = path;
-  options.n_ctx = 1024;
-  options.n_batch = 256;
-  options.n_threads = 1;
-  options.widest = 8;
-  return options;
-}
-
 class MakeDraftTest : public ::testing::Test {
  protected:
   // The target, and a runtime with it.
@@ -86,13 +77,13 @@ class MakeDraftTest : public ::testing::Test {
         Runtime::create({.slots = 1, .reuse_prefix = false, .now_ms = clock_.now()}, *loader_);
     ASSERT_TRUE(made.ok());
     runtime_ = *std::move(made);
-    ASSERT_TRUE(runtime_->load(ModelRole::kTarget, model(target_path())).ok());
+    ASSERT_TRUE(runtime_->load(ModelRole::kTarget, tiny_options(target_path())).ok());
     ASSERT_TRUE(runtime_->wait_loaded(-1));
     target_ = runtime_->target();
     ASSERT_NE(target_, nullptr) << runtime_->status().target.error.message();
     plan_.source = target_path();
     plan_.output = dir_.file("draft.gguf");
-    plan_.target = model(target_path());
+    plan_.target = tiny_options(target_path());
     plan_.draft = plan_.target;
     plan_.sample.max_tokens = 16;
     plan_.sample.sampling.temperature = 0.8f;
@@ -134,9 +125,9 @@ TEST_F(MakeDraftTest, WhereStepsAreDearTheBestIsWrittenAndInspectSaysWhatItIs) {
   const DraftCandidate& best = result.candidates[*result.chosen];
   EXPECT_TRUE(best.prediction.pays());
   EXPECT_EQ(dir_.n_entries(), 2) << "the target and the draft";
-  auto inspected = inspect(model(target_path()), {});
+  auto inspected = inspect(tiny_options(target_path()), {});
   ASSERT_TRUE(inspected.ok()) << inspected.status().message();
-  const Status draft = inspect_draft(model(plan_.output), {}, *inspected);
+  const Status draft = inspect_draft(tiny_options(plan_.output), {}, *inspected);
   ASSERT_TRUE(draft.ok()) << draft.message();
   EXPECT_TRUE(inspected->draft->fit.usable) << inspected->draft->fit.message;
   const std::string table = inspection_table(*inspected);

@@ -2,10 +2,9 @@
 // at a runtime's end, where a target's process has died (the system ends one when memory is short),
 // in the cancelling of a request, and in the middle of a message.
 //
-// This program has an operator new of its own, as allocation_test.cc.
+// This program has an operator new of its own (failing_new.h).
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -20,40 +19,13 @@
 #include "testing/fake_engine.h"
 #include "testing/runtime_fixture.h"
 #include "testing/step_gate.h"
-
-namespace {
-
-thread_local std::int64_t left_here = 0;  // 0: nothing is to fail
-std::atomic<std::int64_t> failed{0};
-
-void* allocate(std::size_t size) noexcept {
-  if (left_here > 0 && --left_here == 0) {
-    ++failed;
-    return nullptr;
-  }
-  return std::malloc(size == 0 ? 1 : size);
-}
-
-void* allocate_or_throw(std::size_t size) {
-  void* const memory = allocate(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t n) { return allocate_or_throw(n); }
-void* operator new[](std::size_t n) { return allocate_or_throw(n); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+#include "tests/allocation/failing_new.h"
 
 namespace outrider {
 namespace {
 
+using failing_new::failed;
+using failing_new::left_here;
 using testing::ask;
 using testing::FakeModel;
 using testing::model;

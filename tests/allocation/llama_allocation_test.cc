@@ -2,10 +2,9 @@
 // or empty, and in any case knows which of llama.cpp's cells are whose. And none for a copy of its
 // cells: it goes on as long as it can without.
 //
-// This program has an operator new of its own, as allocation_test.cc. llama.cpp's allocations on
-// this thread fail as well.
+// This program has an operator new of its own (failing_new.h). llama.cpp's allocations on this
+// thread fail as well.
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -19,42 +18,14 @@
 #include "testing/sanitized.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
-
-namespace {
-
-thread_local std::int64_t left_here = 0;  // 0: nothing is to fail
-// A copy of cells is an array, and nothing else that a step makes behind a wider one.
-thread_local bool no_arrays = false;
-thread_local std::int64_t refused_arrays = 0;
-
-void* allocate(std::size_t size) noexcept {
-  if (left_here > 0 && --left_here == 0) return nullptr;
-  return std::malloc(size == 0 ? 1 : size);
-}
-
-void* allocate_or_throw(std::size_t size) {
-  void* const memory = allocate(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t n) { return allocate_or_throw(n); }
-void* operator new[](std::size_t n) {
-  if (!no_arrays) return allocate_or_throw(n);
-  ++refused_arrays;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+#include "tests/allocation/failing_new.h"
 
 namespace outrider::llama {
 namespace {
+
+using failing_new::left_here;
+using failing_new::no_arrays;
+using failing_new::refused_arrays;
 
 constexpr std::int64_t kStride = testing::kSanitized ? 3 : 1;
 
@@ -183,6 +154,7 @@ TEST_F(LlamaAllocation, ARebuildingThatFindsNoMemoryIsNotTriedAgainInTheNextPass
   ASSERT_EQ(model_->ledger().parked(), 300);
   std::vector<Status> told;
   std::vector<std::int64_t> tried;
+  // A copy of cells is an array, and nothing else that a step makes behind a wider one.
   no_arrays = true;
   for (int i = 0; i < 3; ++i) {
     told.push_back(step());
