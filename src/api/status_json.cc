@@ -43,7 +43,7 @@ Json memory_json(const std::optional<MemoryStatus>& memory) {
 
 // `kind`: null for an embedder's own, which needs no model.
 std::string kind_name(const DrafterKind* kind) {
-  if (kind == nullptr || kind->model == ModelFile::kNone) return "lookup";
+  if (kind == nullptr || kind->model == NeededModel::kNone) return "lookup";
   return kind->from == GuessesFrom::kHidden ? "head" : "model";
 }
 

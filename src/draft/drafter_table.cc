@@ -43,9 +43,9 @@ constexpr auto kNamesOf = [] {
 
 constexpr bool is_any(const DrafterKind&) { return true; }
 constexpr bool reads_text(const DrafterKind& kind) { return kind.from == GuessesFrom::kText; }
-constexpr bool is_draft(const DrafterKind& kind) { return kind.model == ModelFile::kDraft; }
+constexpr bool is_draft(const DrafterKind& kind) { return kind.model == NeededModel::kDraft; }
 // Not by its pointer: with -fsanitize=undefined, GCC 12 compares no address in a constant.
-constexpr bool is_lookup(const DrafterKind& kind) { return kind.model == ModelFile::kNone; }
+constexpr bool is_lookup(const DrafterKind& kind) { return kind.model == NeededModel::kNone; }
 constexpr bool takes_files(const DrafterKind& kind) {
   return is_lookup(kind) && kind.lookup->files.has_value();
 }
@@ -80,7 +80,7 @@ constexpr std::array kTiers = [] {
   return names;
 }();
 
-bool mentions(const DrafterPlan& plan, ModelFile model) {
+bool mentions(const DrafterPlan& plan, NeededModel model) {
   return std::any_of(kDrafters.begin(), kDrafters.end(), [&](const DrafterKind& kind) {
     return kind.model == model && plan.mentions(kind.name);
   });
@@ -116,9 +116,9 @@ const DrafterKind* find_drafter_kind(std::string_view name) {
   return nullptr;
 }
 
-ModelFile model_file_of(std::string_view drafter) {
+NeededModel needed_model(std::string_view drafter) {
   const DrafterKind* const kind = find_drafter_kind(drafter);
-  return kind == nullptr ? ModelFile::kNone : kind->model;
+  return kind == nullptr ? NeededModel::kNone : kind->model;
 }
 
 ShapeUse shape_use(const DrafterKind& kind) {
@@ -132,11 +132,11 @@ std::string_view draft_name(std::string_view architecture) {
   return is_head ? kind->name : kDraftModelName;
 }
 
-bool is_draft_name(std::string_view name) { return model_file_of(name) == ModelFile::kDraft; }
+bool is_draft_name(std::string_view name) { return needed_model(name) == NeededModel::kDraft; }
 
-bool mentions_draft(const DrafterPlan& plan) { return mentions(plan, ModelFile::kDraft); }
+bool mentions_draft(const DrafterPlan& plan) { return mentions(plan, NeededModel::kDraft); }
 
-bool mentions_own_head(const DrafterPlan& plan) { return mentions(plan, ModelFile::kTarget); }
+bool mentions_own_head(const DrafterPlan& plan) { return mentions(plan, NeededModel::kTarget); }
 
 std::size_t drafter_place(std::string_view name) {
   if (is_draft_name(name)) return 0;

@@ -26,7 +26,7 @@ extern const std::span<const std::string_view> kTextDrafters;
 const DrafterKind* find_drafter_kind(std::string_view name);
 
 // kNone also for a name that is not in the table.
-ModelFile model_file_of(std::string_view drafter);
+NeededModel needed_model(std::string_view drafter);
 
 // What the guesses of a drafter of the table depend on: those of a model on the whole shape.
 ShapeUse shape_use(const DrafterKind& kind);

@@ -37,8 +37,8 @@ TEST(DrafterTable, TheNamesOfAllInterfacesAreTheTables) {
   for (const DrafterKind& kind : drafter_kinds()) {
     names.push_back(kind.name);
     EXPECT_EQ(find_drafter_kind(kind.name), &kind);
-    EXPECT_EQ(kind.model == ModelFile::kNone, kind.lookup != nullptr) << kind.name;
-    EXPECT_EQ(kind.help.empty(), kind.model == ModelFile::kDraft) << kind.name;
+    EXPECT_EQ(kind.model == NeededModel::kNone, kind.lookup != nullptr) << kind.name;
+    EXPECT_EQ(kind.help.empty(), kind.model == NeededModel::kDraft) << kind.name;
     if (kind.lookup == nullptr) continue;
     lookups.push_back(kind.name);
     EXPECT_EQ(kind.lookup->name, kind.name);

@@ -27,7 +27,8 @@ struct Avx2 {
   static constexpr bool kUnpacksOnce = true;
 
   static Ahead ahead(int n, int /*bits*/) {
-    return {.bytes = n > 2 || __builtin_cpu_is("intel") ? 6912 : 2304};
+    if (__builtin_cpu_is("intel")) return {.spread = true};
+    return {.bytes = n > 2 ? 6912 : 2304};
   }
 
   static Bytes load(const std::uint8_t* at) { return {load_32(at), load_32(at + 32)}; }

@@ -29,7 +29,7 @@ struct Avx512 {
   // Zen 4 keeps up with its memory by itself while it computes little for what it reads, Zen 5 does
   // not.
   static Ahead ahead(int n, int bits) {
-    if (__builtin_cpu_is("intel")) return {};
+    if (__builtin_cpu_is("intel")) return {.spread = bits < 8 || n > kTile};
     if (__builtin_cpu_is("amdfam19h")) {
       const int by_itself = bits == 8 ? 4 : bits > 4 ? 1 : 2;
       return {.bytes = n > by_itself ? 6912 : 0};

@@ -67,21 +67,45 @@ struct Chunk {
   const std::uint8_t* activations;  // ActivationGroup, [rows, n_groups]
   std::size_t stride;               // bytes from row to row
   Ahead ahead;                      // of packed values that are read
-  // Of values that were unpacked beforehand nothing is read from memory meanwhile, so a part of
-  // what comes later is fetched with each group.
+  // Where each tile fetches a part of what comes later: this one's part, with each group so many
+  // bytes, a multiple of 64; else 0.
   const std::uint8_t* later;
-  int later_bytes;  // a group; a multiple of 64
+  int later_bytes;
 };
 
-// What is to be fetched while group `g` is multiplied.
+// How a tile fetches what comes later: all of it with the first vector of a group, or spread over
+// the group's vectors, all or a part of it.
+enum class Fetching : std::uint8_t { kAtOnce, kSpread, kPartSpread };
+
+// What is to be fetched with vector `kJ` of group `g`: of its `part` bytes at `later`, or ahead.
+template <class S, class Reader, Fetching kFetching, int kJ>
+[[gnu::always_inline]] inline void fetch_beside_vector(const Chunk<S>& chunk, int g,
+                                                       const std::uint8_t* later, int part) {
+  constexpr int kLines = Reader::kGroupBytes / 64;
+  if constexpr (kFetching == Fetching::kSpread) {
+    constexpr int kFirst = kJ * kLines / kVectors;
+    constexpr int kBytes = 64 * ((kJ + 1) * kLines / kVectors - kFirst);
+    fetch<kBytes>(chunk.values + g * Reader::kGroupBytes + 64 * kFirst, chunk.ahead);
+  } else if constexpr (kFetching == Fetching::kPartSpread) {
+    // As often as the largest part, half of a group, has lines: without a branch between products.
+    // The lines of a smaller one are asked for more than once.
+    constexpr int kMost = (kLines + 1) / 2;
+    constexpr int kEach = kVectors / kMost > 0 ? kVectors / kMost : 1;
+    if constexpr (kJ % kEach == 0) fetch<64>(later + kJ / kEach * part / kMost, {.bytes = 0});
+  }
+}
+
+// What is to be fetched while group `g` is multiplied, all at once.
 template <class S, class Reader>
 [[gnu::always_inline]] inline void fetch_beside(const Chunk<S>& chunk, int g) {
   if constexpr (Reader::kFetches) {
-    fetch<Reader::kGroupBytes>(chunk.values + g * Reader::kGroupBytes, chunk.ahead);
-  } else {
-    const std::uint8_t* later = chunk.later + g * chunk.later_bytes;
-    for (int i = 0; i < chunk.later_bytes; i += 64) fetch<64>(later, {.bytes = i});
+    if (chunk.later_bytes == 0) {
+      fetch<Reader::kGroupBytes>(chunk.values + g * Reader::kGroupBytes, chunk.ahead);
+      return;
+    }
   }
+  const std::uint8_t* later = chunk.later + g * chunk.later_bytes;
+  for (int i = 0; i < chunk.later_bytes; i += 64) fetch<64>(later, {.bytes = i});
 }
 
 // `sum` and the products `dot` of part `part` of group `g` with `a`, times their scales.
@@ -101,19 +125,24 @@ template <class S, class kShape>
 }
 
 // One part of a group for multiply_tile_by_vectors; `kJ` are the numbers of its vectors.
-template <class S, class Reader, class kShape, int kPart, int kN, std::size_t... kJ>
-[[gnu::always_inline]] inline void add_part(const Unpacked<S>& weights, int g,
-                                            const std::uint8_t* group,
+template <class S, class Reader, class kShape, int kPart, int kN, Fetching kFetching,
+          std::size_t... kJ>
+[[gnu::always_inline]] inline void add_part(const Chunk<S>& chunk, int g,
                                             const ActivationGroup* const* a,
                                             float (*sums)[S::kRows],
                                             std::index_sequence<kJ...> /*vectors*/) {
+  const std::uint8_t* group = chunk.values + g * Reader::kGroupBytes;
   constexpr int kFirst = kPart * static_cast<int>(sizeof...(kJ));
   const auto start = [&](int c) { return kShape::kMinimum ? 0 : a[c]->offset[kPart]; };
   typename S::template Dots<kShape::kValues, kN> dots;
   dots.begin(start);
-  (dots.template add<kJ, 0>(Reader::template vector<kFirst + kJ>(group),
-                            [&](int c) { return a[c]->value + 4 * (kFirst + kJ); }),
-   ...);
+  const std::uint8_t* later = chunk.later + g * chunk.later_bytes;
+  const auto first_pass = [&]<int kVector>() __attribute__((always_inline)) {
+    fetch_beside_vector<S, Reader, kFetching, kVector>(chunk, g, later, chunk.later_bytes);
+    dots.template add<kVector - kFirst, 0>(Reader::template vector<kVector>(group),
+                                           [&](int c) { return a[c]->value + 4 * kVector; });
+  };
+  (first_pass.template operator()<kFirst + kJ>(), ...);
   if constexpr (dots.kPasses == 2) {
     // As if elsewhere: or GCC keeps what it has read of them, in memory of its own.
     const ActivationGroup* again[kN];
@@ -128,29 +157,28 @@ template <class S, class Reader, class kShape, int kPart, int kN, std::size_t...
 #pragma GCC unroll 8
   for (int c = 0; c < kN; ++c) {
     const auto dot = dots.sum(c, start);
-    S::store_floats(sums[c],
-                    add_scaled<S, kShape>(weights, g, kPart, *a[c], dot, S::load_floats(sums[c])));
+    S::store_floats(sums[c], add_scaled<S, kShape>(*chunk.weights, g, kPart, *a[c], dot,
+                                                   S::load_floats(sums[c])));
   }
 }
 
 // multiply_tile for kVectorByVector. The floats' sums stay in memory, so that the integers' have
 // the registers; aligned, since a store over the end of a page costs as much as half a group.
-template <class S, class Reader, class kShape, int kN>
+template <class S, class Reader, class kShape, int kN, Fetching kFetching>
 void multiply_tile_by_vectors(const Chunk<S>& chunk, float* out) {
   alignas(64) float sums[kN][S::kRows];
   for (int c = 0; c < kN; ++c) S::store_floats(sums[c], S::load_floats(out + c * S::kRows));
   const std::make_index_sequence<kVectors / kShape::kParts> vectors;
   for (int g = 0; g < chunk.n_groups; ++g) {
-    const std::uint8_t* group = chunk.values + g * Reader::kGroupBytes;
-    fetch_beside<S, Reader>(chunk, g);
+    if constexpr (kFetching == Fetching::kAtOnce) fetch_beside<S, Reader>(chunk, g);
     const ActivationGroup* a[kN];
     for (int c = 0; c < kN; ++c) {
       const std::uint8_t* row = chunk.activations + static_cast<std::size_t>(c) * chunk.stride;
       a[c] = reinterpret_cast<const ActivationGroup*>(row) + g;
     }
-    add_part<S, Reader, kShape, 0, kN>(*chunk.weights, g, group, a, sums, vectors);
+    add_part<S, Reader, kShape, 0, kN, kFetching>(chunk, g, a, sums, vectors);
     if constexpr (kShape::kParts == 2) {
-      add_part<S, Reader, kShape, 1, kN>(*chunk.weights, g, group, a, sums, vectors);
+      add_part<S, Reader, kShape, 1, kN, kFetching>(chunk, g, a, sums, vectors);
     }
   }
   for (int c = 0; c < kN; ++c) S::store_floats(out + c * S::kRows, S::load_floats(sums[c]));
@@ -221,6 +249,22 @@ void multiply_tile_in_pairs(const Chunk<S>& chunk, float* sums) {
   for (int c = 0; c < kN; ++c) S::store_floats(sums + c * S::kRows, sum[c]);
 }
 
+// multiply_tile in the way that suits `S` and what is fetched ahead.
+template <class S, class Reader, class kShape, int kN>
+void multiply_tile_of(const Chunk<S>& chunk, float* sums) {
+  if constexpr (kVectorByVector<S, kShape::kValues>) {
+    using enum Fetching;
+    if (chunk.ahead.spread && chunk.later_bytes == 0) {
+      return multiply_tile_by_vectors<S, Reader, kShape, kN, kSpread>(chunk, sums);
+    }
+    if (chunk.ahead.spread) {
+      return multiply_tile_by_vectors<S, Reader, kShape, kN, kPartSpread>(chunk, sums);
+    }
+    if (kN > 1) return multiply_tile_by_vectors<S, Reader, kShape, kN, kAtOnce>(chunk, sums);
+  }
+  multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+}
+
 // multiply_tile for `n` rows, 1 <= n <= S::kTile.
 template <class S, class Reader, class kShape>
 void multiply_rows(const Chunk<S>& chunk, int n, float* sums) {
@@ -228,10 +272,8 @@ void multiply_rows(const Chunk<S>& chunk, int n, float* sums) {
     const auto one = [&]<int kN>() {
       if constexpr (Reader::kPairs) {
         if (n == kN) multiply_tile_in_pairs<S, kShape, kN>(chunk, sums);
-      } else if constexpr (kVectorByVector<S, kShape::kValues> && kN > 1) {
-        if (n == kN) multiply_tile_by_vectors<S, Reader, kShape, kN>(chunk, sums);
-      } else {
-        if (n == kN) multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+      } else if (n == kN) {
+        multiply_tile_of<S, Reader, kShape, kN>(chunk, sums);
       }
     };
     (one.template operator()<static_cast<int>(kI) + 1>(), ...);
@@ -262,7 +304,9 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
       (Packed::kBits == 8 || (kVectorByVector<S, kShape::kValues> && Packed::kHigh == 0));
   const bool in_memory = S::kUnpacksOnce && !kAsPacked && n_tiles > 1;
   const Ahead ahead = kernels::ahead<S>(n, Packed::kBits);
-  const int later_bytes = in_memory ? (Packed::kGroupBytes / n_tiles + 63) / 64 * 64 : 0;
+  // Of values that were unpacked beforehand nothing is read from memory while they are multiplied.
+  const bool by_all_tiles = in_memory || (ahead.spread && n_tiles > 1);
+  const int later_bytes = by_all_tiles ? (Packed::kGroupBytes / n_tiles + 63) / 64 * 64 : 0;
   Unpacked<S> weights;
   const auto n_groups = static_cast<int>(n_columns / kGroup);
   for (int first = 0; first < n_groups; first += kChunkGroups) {
@@ -289,7 +333,7 @@ void multiply_strip(const std::uint8_t* strip, std::int64_t n_columns, const voi
                            .n_groups = count,
                            .activations = rows,
                            .stride = stride,
-                           .ahead = tile == 0 ? ahead : Ahead{.bytes = 0},
+                           .ahead = tile == 0 || ahead.spread ? ahead : Ahead{.bytes = 0},
                            .later = values + ahead.bytes + tile * count * later_bytes,
                            .later_bytes = later_bytes};
       float* sums = out + begin * S::kRows;

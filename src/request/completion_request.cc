@@ -115,10 +115,10 @@ std::string automatic_help() {
 std::string drafter_help() {
   std::vector<std::string> drafts;
   std::string others;
-  for (const ModelFile model : {ModelFile::kDraft, ModelFile::kTarget, ModelFile::kNone}) {
+  for (const NeededModel model : {NeededModel::kDraft, NeededModel::kTarget, NeededModel::kNone}) {
     for (const DrafterKind& kind : drafter_kinds()) {
       if (kind.model != model) continue;
-      if (model == ModelFile::kDraft) {
+      if (model == NeededModel::kDraft) {
         drafts.emplace_back(kind.name);
       } else {
         others += ", " + std::string(kind.name) + " (" + std::string(kind.help) + ")";

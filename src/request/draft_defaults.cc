@@ -21,14 +21,14 @@ void fill_branches(DraftShape& shape, AcceptanceRule rule, std::int32_t width) {
 DrafterPlan automatic_drafters(AcceptanceRule rule, std::span<const std::string_view> with_files) {
   // One of them is there at most.
   DrafterPlan plan;
-  const auto add_all = [&plan](ModelFile model) {
+  const auto add_all = [&plan](NeededModel model) {
     for (const DrafterKind& kind : drafter_kinds()) {
       if (kind.model == model) plan.chains.push_back({std::string(kind.name)});
     }
   };
-  add_all(ModelFile::kDraft);
+  add_all(NeededModel::kDraft);
   if (draws(rule)) return plan;
-  add_all(ModelFile::kTarget);
+  add_all(NeededModel::kTarget);
   for (const LookupKind* kind : lookup_kinds()) {
     const bool has_files =
         std::find(with_files.begin(), with_files.end(), kind->name) != with_files.end();

@@ -177,7 +177,7 @@ std::int32_t leaves(const CompletionRequest& r) {
   const bool alone = r.drafters.chains.size() == 1 && r.drafters.chains[0].size() == 1;
   const DrafterKind* const kind = alone ? find_drafter_kind(r.drafters.chains[0][0]) : nullptr;
   const bool model_alone =
-      kind != nullptr && kind->model == ModelFile::kDraft && !kind->guesses_at_once;
+      kind != nullptr && kind->model == NeededModel::kDraft && !kind->guesses_at_once;
   return model_alone && shape.model_branches > 0 ? shape.model_branches : shape.branches;
 }
 

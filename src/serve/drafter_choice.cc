@@ -27,9 +27,9 @@ std::string why_without(const std::string& name, const DraftersThere& there) {
   if (there.station.engine().find_drafter(name)) {
     return there.is_current ? there.files.failures(name) : "";
   }
-  const ModelFile model = model_file_of(name);
-  if (model == ModelFile::kTarget) return there.station.target()->no_head_reason();
-  if (model == ModelFile::kNone) return "'" + name + "' is not attached";
+  const NeededModel model = needed_model(name);
+  if (model == NeededModel::kTarget) return there.station.target()->no_head_reason();
+  if (model == NeededModel::kNone) return "'" + name + "' is not attached";
   if (draft == nullptr) return why_no_draft(there);
   return "the draft '" + draft->info.path + "' is the drafter " +
          std::string(draft->drafter->name()) + ", not " + name;

@@ -59,4 +59,9 @@ FileLock::~FileLock() {
   ::close(file_);
 }
 
+Status locked_by_another(const std::string& path, const std::string& lock) {
+  return resource_exhausted("cannot write '" + path + "': another process has '" + lock +
+                            "' locked; it may be stopped");
+}
+
 }  // namespace outrider

@@ -6,7 +6,13 @@
 #include <functional>
 #include <string>
 
+#include "base/status.h"
+
 namespace outrider {
+
+// How long to wait for a file that others write, too. The largest take a second; but who has the
+// lock may be stopped (Ctrl-Z, a paused container), and whoever ends waits for this.
+inline constexpr std::chrono::milliseconds kLockPatience{10'000};
 
 class FileLock {
  public:
@@ -35,5 +41,8 @@ class FileLock {
   int file_ = -1;
   bool gave_up_ = false;
 };
+
+// The error where FileLock(`lock`) gave up, so that `path` cannot be written: kResourceExhausted.
+Status locked_by_another(const std::string& path, const std::string& lock);
 
 }  // namespace outrider

@@ -208,7 +208,9 @@ void EditedLines::save_history() {
   // Of the file itself: another chat may have it by another name, through a link.
   const Result<std::string> replaced = file_to_replace(history_file_);
   if (!replaced.ok()) return print_warning(replaced.status().message());
-  const FileLock lock(*replaced + ".lock");
+  const std::string beside = *replaced + ".lock";
+  const FileLock lock(beside, FileLock::for_at_most(kLockPatience));
+  if (lock.gave_up()) return print_warning(locked_by_another(*replaced, beside).message());
   bool lost = false;
   History* const all = load_history(history_file_, &lost);
   if (all == nullptr) return;

@@ -14,7 +14,7 @@ using Names = std::vector<std::string_view>;
 bool branches(const DrafterKind& kind) { return shape_use(kind).branches; }
 bool splits(const DrafterKind& kind) { return shape_use(kind).split_p; }
 bool stops(const DrafterKind& kind) { return shape_use(kind).stops; }
-bool is_draft(const DrafterKind& kind) { return kind.model == ModelFile::kDraft; }
+bool is_draft(const DrafterKind& kind) { return kind.model == NeededModel::kDraft; }
 
 // Of the models.
 std::vector<Need> model_needs() {

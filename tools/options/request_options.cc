@@ -184,7 +184,7 @@ std::optional<DrafterPlan> asked_drafters(const RequestArguments& a, const Model
   // layers and who guesses beside them.
   if (r.drafters.empty() && a.app->count("--split-p") > 0 && has_no_own_head(model)) {
     std::erase_if(plan.chains, [](const std::vector<std::string>& chain) {
-      return model_file_of(chain.front()) == ModelFile::kTarget;
+      return needed_model(chain.front()) == NeededModel::kTarget;
     });
   }
   return plan;
@@ -224,9 +224,9 @@ DrafterPlan chosen_drafters(const RequestArguments& a, const ModelArguments& mod
   DrafterPlan plan = automatic_drafters(r.rule, with_files);
   const bool no_head = target != nullptr && !target->no_head_reason().empty();
   std::erase_if(plan.chains, [&](const std::vector<std::string>& chain) {  // of one drafter each
-    const ModelFile file = model_file_of(chain.front());
-    if (file == ModelFile::kTarget) return no_head;
-    return file == ModelFile::kDraft && !(has_draft(model) && chain.front() == model.draft_name);
+    const NeededModel file = needed_model(chain.front());
+    if (file == NeededModel::kTarget) return no_head;
+    return file == NeededModel::kDraft && !(has_draft(model) && chain.front() == model.draft_name);
   });
   return plan;
 }

@@ -23,8 +23,8 @@ struct ShapeUse {
   bool stops = false;  // draft_p_min and draft_p_ratio
 };
 
-// The file that holds a drafter's model.
-enum class ModelFile { kNone, kDraft, kTarget };
+// The model whose file a drafter needs: none, a draft, or the target itself.
+enum class NeededModel { kNone, kDraft, kTarget };
 
 // A row of the table. All texts are static storage.
 struct DrafterKind {
@@ -33,7 +33,7 @@ struct DrafterKind {
   std::string_view name;
   std::string_view help = {};  // what it guesses from, a phrase; empty for drafts
   GuessesFrom from = GuessesFrom::kText;
-  ModelFile model = ModelFile::kNone;
+  NeededModel model = NeededModel::kNone;
   // Its model guesses a block of tokens in one pass, so branches cost no pass.
   bool guesses_at_once = false;
   const LookupKind* lookup = nullptr;  // the rest of it where `model` is kNone; else null

@@ -36,7 +36,7 @@ namespace outrider {
 
 inline constexpr DrafterKind kDflashKind = {.name = "dflash",
                                             .from = GuessesFrom::kHidden,
-                                            .model = ModelFile::kDraft,
+                                            .model = NeededModel::kDraft,
                                             .guesses_at_once = true};
 
 class BlockDrafter : public Drafter {

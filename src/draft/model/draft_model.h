@@ -51,16 +51,16 @@
 namespace outrider {
 
 inline constexpr DrafterKind kDraftModelKind = {
-    .name = kDraftModelName, .from = GuessesFrom::kModel, .model = ModelFile::kDraft};
+    .name = kDraftModelName, .from = GuessesFrom::kModel, .model = NeededModel::kDraft};
 
 // The prediction layers of the target's own file.
 inline constexpr DrafterKind kMtpKind = {.name = "mtp",
                                          .help = "prediction layers of the target's own file",
                                          .from = GuessesFrom::kHidden,
-                                         .model = ModelFile::kTarget};
+                                         .model = NeededModel::kTarget};
 
 inline constexpr DrafterKind kEagle3Kind = {
-    .name = "eagle3", .from = GuessesFrom::kHidden, .model = ModelFile::kDraft};
+    .name = "eagle3", .from = GuessesFrom::kHidden, .model = NeededModel::kDraft};
 
 // What makes a drafter of a trained head.
 struct HeadOptions {

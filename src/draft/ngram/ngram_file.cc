@@ -8,7 +8,6 @@
 
 #include "draft/ngram/ngram_limit.h"
 #include "store/atomic_file.h"
-#include "store/file_lock.h"
 #include "store/store_file.h"
 #include "store/store_writer.h"
 
@@ -213,10 +212,13 @@ Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& token
 }
 
 Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
-                     const std::string& path, std::uint64_t most_bytes) {
+                     const std::string& path, std::uint64_t most_bytes,
+                     std::chrono::milliseconds patience) {
   // Of the file itself: others may have it by another name, through a link.
   OUTRIDER_ASSIGN_OR_RETURN(const std::string replaced, file_to_replace(path));
-  const FileLock lock(replaced + ".lock");  // where it cannot be had, nor can the file be written
+  // Where no lock can be made, nor can the file be written.
+  const FileLock lock(replaced + ".lock", FileLock::for_at_most(patience));
+  if (lock.gave_up()) return locked_by_another(replaced, replaced + ".lock");
   Result<NgramCache> cache = load_ngrams(path, tokenizer);
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status();

@@ -16,6 +16,7 @@
 // Tested by ngram_file_test.cc: every truncation, every byte flipped, every field wrong.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@
 
 #include "base/status.h"
 #include "draft/ngram/ngram_cache.h"
+#include "store/file_lock.h"
 #include "store/file_ops.h"
 #include "store/tokenizer_id.h"
 
@@ -51,9 +53,11 @@ Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& token
 // Counts `text`, all n-grams of it, into the file, which is made where it is missing, keeps to
 // `most_bytes` (draft/ngram/ngram_limit.h) and says how old its n-grams are. Whoever else adds to
 // it meanwhile, another process too, waits (store/file_lock.h, on `path` with ".lock" behind it).
-// Errors: those of load_ngrams() and save_ngrams(), with the file as it was.
+// Errors, with the file as it was: those of load_ngrams() and save_ngrams(); kResourceExhausted
+// where somebody else has the lock for longer than `patience`.
 Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
-                     const std::string& path, std::uint64_t most_bytes);
+                     const std::string& path, std::uint64_t most_bytes,
+                     std::chrono::milliseconds patience = kLockPatience);
 
 // All of `paths`, at least one, added up. Errors: load_ngrams()'s; kInvalidArgument for files of
 // different tokenizers.

@@ -276,6 +276,23 @@ TEST_F(NgramFileTest, WhatIsNoCacheOfTheTokenizerIsNotAddedTo) {
   EXPECT_EQ(read_bytes(path("new")), before);
 }
 
+// Whoever has it may be stopped, and `run` must come to its end.
+TEST_F(NgramFileTest, NobodyWaitsWithoutEndForAnothersLock) {
+  constexpr std::chrono::milliseconds kShort{20};
+  const std::vector<Token> text = {1, 2, 3};
+  ASSERT_TRUE(add_to_ngrams(text, kTokenizer, path(), 1 << 20).ok());
+  const std::string before = read_bytes(path());
+  {
+    const FileLock of_another(path() + ".lock");
+    const Status refused = add_to_ngrams(text, kTokenizer, path(), 1 << 20, kShort);
+    EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+    EXPECT_NE(refused.message().find(path() + ".lock"), std::string::npos) << refused.message();
+    EXPECT_EQ(read_bytes(path()), before);
+  }
+  EXPECT_TRUE(add_to_ngrams(text, kTokenizer, path(), 1 << 20, kShort).ok()) << "the control";
+  EXPECT_NE(read_bytes(path()), before);
+}
+
 TEST_F(NgramFileTest, IdsOutsideTheVocabularyAreNotSaved) {
   NgramCache cache;
   (void)cache.add(Ngram(std::vector<Token>{1}), 300);

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include "store/file_lock.h"
 #include "store/store_file.h"
 #include "store/store_writer.h"
 
@@ -132,10 +131,7 @@ Status recall_memory(const std::string& path, const TokenizerId& tokenizer, Suff
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
                    const std::string& path, std::chrono::milliseconds patience) {
   const FileLock lock(lock_of(path), FileLock::for_at_most(patience));
-  if (lock.gave_up()) {
-    return resource_exhausted("cannot write '" + path + "': another process has '" + lock_of(path) +
-                              "' locked; it may be stopped");
-  }
+  if (lock.gave_up()) return locked_by_another(path, lock_of(path));
   SuffixMemory merged(memory.stats().max_tokens);
   const Status loaded = load_or_set_aside(path, tokenizer, merged);
   if (!loaded.ok()) {

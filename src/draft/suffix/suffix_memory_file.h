@@ -14,30 +14,27 @@
 
 #include "base/status.h"
 #include "draft/suffix/suffix_memory.h"
+#include "store/file_lock.h"
 #include "store/tokenizer_id.h"
 
 namespace outrider {
 
-// For the lock of such a file. Writing a full one takes a second.
-inline constexpr std::chrono::milliseconds kMemoryLockPatience{10'000};
-
 // Adds to the file what was added to `memory` since its mark_known(), so that nothing is lost where
 // several write the same file, one after the other or at once, whoever ends first: each adds its
 // own. A file that is not there is made of all of `memory`. It is locked by `path`.lock meanwhile,
-// which stays. Who has the lock may be stopped (Ctrl-Z, a paused container), and whoever ends waits
-// for this: after `patience` it is kResourceExhausted, with the lock's name. Errors: also those of
-// load_memory() and save_store(), with the file as it was. But a damaged one becomes
-// "<path>.damaged", in the place of the one before, and a new one is made: then the error is
-// load_memory()'s, with that name.
+// which stays; where it cannot be had within `patience`, kResourceExhausted with the lock's name.
+// Errors: also those of load_memory() and save_store(), with the file as it was. But a damaged one
+// becomes "<path>.damaged", in the place of the one before, and a new one is made: then the error
+// is load_memory()'s, with that name.
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
                    const std::string& path,
-                   std::chrono::milliseconds patience = kMemoryLockPatience);
+                   std::chrono::milliseconds patience = kLockPatience);
 
 // load_memory(), but a damaged file becomes "<path>.damaged", which the error says: so that
 // nobody's texts go because of one bad read. Where the lock cannot be had within `patience` it
 // keeps its name.
 Status recall_memory(const std::string& path, const TokenizerId& tokenizer, SuffixMemory& memory,
-                     std::chrono::milliseconds patience = kMemoryLockPatience);
+                     std::chrono::milliseconds patience = kLockPatience);
 
 // Replaces `path` atomically. Errors: those of save_store().
 Status save_memory(const SuffixMemory& memory, const TokenizerId& tokenizer,
