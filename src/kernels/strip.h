@@ -90,8 +90,10 @@ template <class S, class Reader, Fetching kFetching, int kJ>
     // As often as the largest part, half of a group, has lines: without a branch between products.
     // The lines of a smaller one are asked for more than once.
     constexpr int kMost = (kLines + 1) / 2;
-    constexpr int kEach = kVectors / kMost > 0 ? kVectors / kMost : 1;
-    if constexpr (kJ % kEach == 0) fetch<64>(later + kJ / kEach * part / kMost, {.bytes = 0});
+    static_assert(kMost <= kVectors);
+    constexpr int kEach = kVectors / kMost;
+    constexpr int kI = kJ / kEach;
+    if constexpr (kJ % kEach == 0 && kI < kMost) fetch<64>(later + kI * part / kMost, {.bytes = 0});
   }
 }
 

@@ -13,7 +13,8 @@
 // sums. A file that differs in a byte from what was saved gives an error, never a part of a cache.
 // llama.cpp's own files: draft/ngram/llama_ngram_file.h.
 //
-// Tested by ngram_file_test.cc: every truncation, every byte flipped, every field wrong.
+// Tested by ngram_file_test.cc (every truncation, every byte flipped, every field wrong) and
+// ngram_adding_test.cc.
 #pragma once
 
 #include <chrono>

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <functional>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "draft/ngram/llama_ngram_file.h"
@@ -216,31 +215,6 @@ TEST_F(NgramFileTest, ASaveThatFailsLeavesTheOldFile) {
   }
 }
 
-TEST_F(NgramFileTest, ThoseThatAddATextAtOnceWaitForEachOther) {
-  constexpr Token kWriters = 8;
-  constexpr Token kTexts = 4;
-  // Half of them know the file by another name.
-  const std::string file = path();
-  const std::string link = path("link");
-  std::filesystem::create_symlink(file, link);
-  std::vector<std::thread> threads;
-  for (Token i = 0; i < kWriters; ++i) {
-    threads.emplace_back([&name = i % 2 == 0 ? file : link, i] {
-      for (Token k = 0; k < kTexts; ++k) {
-        const std::vector<Token> text = {1, 2, 10 + i * kTexts + k};  // a follower of its own
-        EXPECT_TRUE(add_to_ngrams(text, kTokenizer, name, 1 << 20).ok());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const Result<NgramCache> cache = load_ngrams(file, kTokenizer);
-  ASSERT_TRUE(cache.ok()) << cache.status().message();
-  NgramPart part;
-  ASSERT_TRUE(cache->find(Ngram(std::vector<Token>{1, 2}), part));
-  EXPECT_EQ(part.followers.size(), static_cast<std::size_t>(kWriters * kTexts));
-  EXPECT_EQ(part.total, static_cast<std::uint64_t>(kWriters * kTexts));
-}
-
 // One n-gram with very many followers, as a space has them. Moving all of them for each took the
 // square of their number.
 TEST_F(NgramFileTest, AnNgramWithVeryManyFollowersIsLoadedAsItWas) {
@@ -262,35 +236,6 @@ TEST_F(NgramFileTest, AnNgramWithVeryManyFollowersIsLoadedAsItWas) {
   ASSERT_TRUE(loaded->find(ngram, part));
   EXPECT_EQ(part.best, (Follower{4, 2}));
   EXPECT_EQ(part.followers.size(), static_cast<std::size_t>(kFollowers));
-}
-
-TEST_F(NgramFileTest, WhatIsNoCacheOfTheTokenizerIsNotAddedTo) {
-  const std::vector<Token> text = {1, 2, 3};
-  write_bytes(path(), "something else");
-  EXPECT_FALSE(add_to_ngrams(text, kTokenizer, path(), 1 << 20).ok());
-  EXPECT_EQ(read_bytes(path()), "something else");
-  ASSERT_TRUE(add_to_ngrams(text, kTokenizer, path("new"), 1 << 20).ok());
-  const std::string before = read_bytes(path("new"));
-  EXPECT_EQ(add_to_ngrams(text, {.hash = 1, .n_vocab = 300}, path("new"), 1 << 20).code(),
-            StatusCode::kInvalidArgument);
-  EXPECT_EQ(read_bytes(path("new")), before);
-}
-
-// Whoever has it may be stopped, and `run` must come to its end.
-TEST_F(NgramFileTest, NobodyWaitsWithoutEndForAnothersLock) {
-  constexpr std::chrono::milliseconds kShort{20};
-  const std::vector<Token> text = {1, 2, 3};
-  ASSERT_TRUE(add_to_ngrams(text, kTokenizer, path(), 1 << 20).ok());
-  const std::string before = read_bytes(path());
-  {
-    const FileLock of_another(path() + ".lock");
-    const Status refused = add_to_ngrams(text, kTokenizer, path(), 1 << 20, kShort);
-    EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
-    EXPECT_NE(refused.message().find(path() + ".lock"), std::string::npos) << refused.message();
-    EXPECT_EQ(read_bytes(path()), before);
-  }
-  EXPECT_TRUE(add_to_ngrams(text, kTokenizer, path(), 1 << 20, kShort).ok()) << "the control";
-  EXPECT_NE(read_bytes(path()), before);
 }
 
 TEST_F(NgramFileTest, IdsOutsideTheVocabularyAreNotSaved) {
