@@ -84,10 +84,13 @@ TEST_F(OpenTargetTest, AVerdictIsWhatTheModelDoes) {
 
 // Its values are a part of its keys, for which llama.cpp takes no two types.
 TEST_F(OpenTargetTest, AModelWithLatentAttentionOpensByDefaultAndDoesWhatItsVerdictSays) {
+  using testing::WeightType;
   const std::string path = dir_.file("latent.gguf");
-  const Status written = testing::write_tiny_latent(path, {});
-  ASSERT_TRUE(written.ok()) << written.message();
-  for (const KernelChoice kernels : {KernelChoice::kAuto, KernelChoice::kStock}) {
+  for (const auto& [type, kernels] : {std::pair(WeightType::kF32, KernelChoice::kAuto),
+                                      std::pair(WeightType::kQ8_0, KernelChoice::kAuto),
+                                      std::pair(WeightType::kQ8_0, KernelChoice::kStock)}) {
+    const Status written = testing::write_tiny_latent(path, {.weight_type = type});
+    ASSERT_TRUE(written.ok()) << written.message();
     ModelOptions with = options(path);
     with.kernels = kernels;
     const Result<RuleFacts> facts = read_rule_facts(with);

@@ -27,8 +27,7 @@ namespace outrider {
 // becomes "<path>.damaged", in the place of the one before, and a new one is made: then the error
 // is load_memory()'s, with that name.
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
-                   const std::string& path,
-                   std::chrono::milliseconds patience = kLockPatience);
+                   const std::string& path, std::chrono::milliseconds patience = kLockPatience);
 
 // load_memory(), but a damaged file becomes "<path>.damaged", which the error says: so that
 // nobody's texts go because of one bad read. Where the lock cannot be had within `patience` it

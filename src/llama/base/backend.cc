@@ -4,6 +4,7 @@
 #include <cctype>
 #include <exception>
 #include <mutex>
+#include <string_view>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -74,17 +75,21 @@ std::string_view without_function_names(std::string_view line) {
   }
 }
 
+// The layouts that the processor's backend has beside the file's: buffer types, null at the end;
+// null where there are none.
+ggml_backend_buffer_type_t* extra_layouts() {
+  const ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  if (cpu == nullptr) return nullptr;
+  void* const found = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(cpu),
+                                                        "ggml_backend_dev_get_extra_bufts");
+  if (found == nullptr) return nullptr;
+  return reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(found)(cpu);
+}
+
 // ggml makes this table when a first model is loaded, and looks into it with every operation. Made
 // here, it also outlives whatever is registered for the process's end from now on: a decode thread
 // that an exit handler ends would otherwise compute without it (a crash, in two of three exits).
-void make_tables() {
-  const ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-  if (cpu == nullptr) return;
-  void* const found = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(cpu),
-                                                        "ggml_backend_dev_get_extra_bufts");
-  if (found == nullptr) return;
-  (void)reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(found)(cpu);
-}
+void make_tables() { (void)extra_layouts(); }
 
 // The same for llama-common's tables of a template's functions, which are made when the first
 // template is rendered: a load that goes on when the process ends renders one.
@@ -191,6 +196,15 @@ bool has_other_device() {
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
     const enum ggml_backend_dev_type type = ggml_backend_dev_type(ggml_backend_dev_get(i));
     if (type != GGML_BACKEND_DEVICE_TYPE_CPU && type != GGML_BACKEND_DEVICE_TYPE_ACCEL) return true;
+  }
+  return false;
+}
+
+bool has_amx_layout() {
+  ggml_backend_buffer_type_t* layout = extra_layouts();
+  if (layout == nullptr) return false;
+  for (; *layout != nullptr; ++layout) {
+    if (std::string_view(ggml_backend_buft_name(*layout)) == "AMX") return true;
   }
   return false;
 }

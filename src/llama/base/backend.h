@@ -58,6 +58,10 @@ std::int32_t threads_of(std::int32_t asked);
 
 // Whether there is a device beside the processor: a GPU, say. REQUIRES: ensure_backend()
 bool has_other_device();
+// Whether ggml has a layout of its own for weights that AMX multiplies, which not every graph can
+// use: with latent attention llama.cpp offers it matrices whose inputs then do not lie in one
+// piece, and ends the process when it finds nobody to multiply them. REQUIRES: ensure_backend()
+bool has_amx_layout();
 
 // Bytes of main memory of the machine, or the limit of the process's control groups when that is
 // less; 0 when unknown.

@@ -37,13 +37,6 @@ std::int32_t experts_used(const gguf_context* gguf, const std::string& architect
   return gguf::in_32_bits(std::clamp<std::int64_t>(n.value_or(1), 1, 4096));
 }
 
-// Several matrices in one tensor are experts, or the heads of latent attention (attn_v_b), each of
-// which meets a part of the activations; our kernels know the former.
-bool own_kernels_take(const ggml_tensor* tensor) {
-  const bool experts = std::string(tensor->name).find("exps.") != std::string::npos;
-  return kernel_buffer_takes(tensor) && (tensor->ne[2] == 1 || experts);
-}
-
 // What one file of a model says of its tensors.
 struct Part {
   GgufHandle gguf;
@@ -79,7 +72,7 @@ Matrix matrix_of(const ggml_tensor* tensor) {
                 .bytes = ggml_nbytes(tensor),
                 .elements = static_cast<std::uint64_t>(ggml_nelements(tensor)),
                 .columns = static_cast<std::uint64_t>(tensor->ne[0]),
-                .own_kernels_take_it = own_kernels_take(tensor)};
+                .own_kernels_take_it = kernel_buffer_takes(tensor)};
   if (matrix.name.find("_exps") != std::string::npos) {
     matrix.experts = static_cast<std::int32_t>(std::max<std::int64_t>(1, tensor->ne[2]));
   }

@@ -188,6 +188,10 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
   // batches of 32 tokens and more; no kernels but ggml's take it from there.
   params.no_host = kernels.wanted();
+  // What our kernels take is not offered to AMX.
+  if (header->keys_hold_values && !kernels.wanted() && has_amx_layout()) {
+    params.use_extra_bufts = false;
+  }
   const bool short_factors = takes_short_factors(*header, options.n_ctx);
   std::array<llama_model_kv_override, 2> overrides{};
   if (short_factors) {

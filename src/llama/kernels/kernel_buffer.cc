@@ -46,10 +46,17 @@ bool is_only_multiplied(std::string_view name) {
   }
   if (name.find("norm") != std::string_view::npos) return false;
   if (name.starts_with("per_layer_token_embd.")) return false;  // looked up alone
-  constexpr std::array<std::string_view, 9> kNames{
-      "attn_q.",   "attn_k.",      "attn_v.",
-      "attn_qkv.", "attn_output.", "ffn_",
-      "output.",   "token_embd.",  "per_layer_model_proj."};
+  constexpr std::array<std::string_view, 11> kNames{"attn_q.",
+                                                    "attn_k.",
+                                                    "attn_v.",
+                                                    "attn_k_b.",
+                                                    "attn_v_b.",
+                                                    "attn_qkv.",
+                                                    "attn_output.",
+                                                    "ffn_",
+                                                    "output.",
+                                                    "token_embd.",
+                                                    "per_layer_model_proj."};
   return std::any_of(kNames.begin(), kNames.end(), [name](std::string_view part) {
     return name.find(part) != std::string_view::npos;
   });
@@ -106,8 +113,7 @@ class Dispatcher : public ggml::cpu::extra_buffer_type {
  private:
   static bool is_product(const ggml_tensor* op) {
     if (op->op != GGML_OP_MUL_MAT && op->op != GGML_OP_MUL_MAT_ID) return false;
-    const ggml_tensor* weights = op->src[0];
-    return is_ours(weights) && (op->op == GGML_OP_MUL_MAT_ID || weights->ne[2] == 1);
+    return is_ours(op->src[0]);
   }
 };
 

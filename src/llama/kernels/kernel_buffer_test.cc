@@ -354,13 +354,14 @@ TEST_P(KernelChoiceTest, ScalesBesideMatricesStayAsTheyAre) {
 TEST(KernelNames, OnlyMatricesAreOnlyMultipliedWith) {
   for (const char* const name :
        {"blk.0.attn_q.weight", "blk.11.ffn_up_exps.weight", "output.weight", "token_embd.weight",
-        "blk.0.attn_q.weight.lora_a", "blk.0.ffn_gate_inp.weight", "per_layer_model_proj.weight"}) {
+        "blk.0.attn_q.weight.lora_a", "blk.0.ffn_gate_inp.weight", "per_layer_model_proj.weight",
+        "blk.0.attn_k_b.weight", "blk.0.attn_v_b.weight"}) {
     EXPECT_TRUE(kernel_only_multiplies(name)) << name;
   }
   for (const char* const name :
        {"blk.0.attn_q.scale", "blk.0.ffn_gate_inp.scale", "blk.0.ffn_up_exps.scale", "output.scale",
         "blk.0.ffn_up.bias", "blk.0.hc_ffn_norm.weight", "blk.0.ffn_norm.weight",
-        "position_embd.weight", "blk.0.attn_k_b.weight", "per_layer_token_embd.weight",
+        "position_embd.weight", "blk.0.ssm_conv1d.weight", "per_layer_token_embd.weight",
         "per_layer_proj_norm.weight"}) {
     EXPECT_FALSE(kernel_only_multiplies(name)) << name;
   }

@@ -23,11 +23,13 @@ namespace {
 
 using kernels::PackedLayout;
 
-// Rows of a product's output: three indices of ggml's made one.
+// Rows of a product's output from `first` on: three indices of ggml's made one.
 class Outputs : public OutputRows {
  public:
-  explicit Outputs(const ggml_tensor* out) : out_(out) {}
-  float* row(std::int64_t i) const override { return const_cast<float*>(ggml_row(out_, i)); }
+  Outputs(const ggml_tensor* out, std::int64_t first) : out_(out), first_(first) {}
+  float* row(std::int64_t i) const override {
+    return const_cast<float*>(ggml_row(out_, first_ + i));
+  }
   static const float* ggml_row(const ggml_tensor* t, std::int64_t i) {
     const std::int64_t i1 = i % t->ne[1];
     const std::int64_t i2 = i / t->ne[1] % t->ne[2];
@@ -39,6 +41,7 @@ class Outputs : public OutputRows {
 
  private:
   const ggml_tensor* out_;
+  std::int64_t first_;
 };
 
 // As ggml's own kernels ask of activations and outputs; rows of activations may lie anywhere. What
@@ -56,6 +59,7 @@ void check_product(const ggml_tensor* op, const PackedLayout& layout) {
   const ggml_tensor* x = op->src[1];
   check_rows(op, layout);
   GGML_ASSERT(op->ne[1] == x->ne[1] && op->ne[2] == x->ne[2] && op->ne[3] == x->ne[3]);
+  GGML_ASSERT(x->ne[2] % op->src[0]->ne[2] == 0);
 }
 
 // Each token has a row of activations for each of its experts, or one for all.
@@ -107,6 +111,9 @@ void write_rows_of_tokens(const ggml_compute_params* params, const ActivationRow
   }
 }
 
+// A matrix, or several of them (a head's each, with latent attention), each with its share of the
+// rows: those with the same third index of ggml's, or with several in a row, lie one behind the
+// other.
 void multiply(const ggml_compute_params* params, ggml_tensor* op) {
   const ggml_tensor* weights = op->src[0];
   const ggml_tensor* x = op->src[1];
@@ -114,16 +121,23 @@ void multiply(const ggml_compute_params* params, ggml_tensor* op) {
   check_product(op, layout);
   const ActivationRows rows(*kernel_set(), layout.type, layout.n_columns);
   const std::int64_t n = ggml_nrows(x);
-  const StripProduct product(*kernel_set(), layout, n, params->nth);
-  PieceRanges pieces(params->wdata, product.n_pieces(), params->ith, params->nth);
+  const std::int64_t n_matrices = weights->ne[2];
+  const std::int64_t n_shares = n_matrices == 1 ? 1 : n_matrices * x->ne[3];
+  const std::int64_t n_of_share = n / n_shares;
+  const StripProduct product(*kernel_set(), layout, n_of_share, params->nth);
+  PieceRanges pieces(params->wdata, n_shares * product.n_pieces(), params->ith, params->nth);
   auto* activations = static_cast<std::uint8_t*>(params->wdata) + PieceRanges::bytes(params->nth);
   write_rows(
       params, rows, n, [x](std::int64_t i) { return Outputs::ggml_row(x, i); }, activations);
   ggml_barrier(params->threadpool);
-  const Outputs out(op);
   const auto* packed = static_cast<const std::uint8_t*>(kernel_packed_data(weights));
   for (std::int64_t piece = pieces.take(); piece >= 0; piece = pieces.take()) {
-    product.multiply(piece, packed, activations, rows.row_bytes(), n, out);
+    const std::int64_t share = piece / product.n_pieces();
+    const std::int64_t first = share * n_of_share;
+    const auto matrix = static_cast<std::size_t>(share % n_matrices);
+    product.multiply(piece % product.n_pieces(), packed + matrix * layout.bytes(),
+                     activations + static_cast<std::size_t>(first) * rows.row_bytes(),
+                     rows.row_bytes(), n_of_share, Outputs(op, first));
   }
 }
 

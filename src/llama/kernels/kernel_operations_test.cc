@@ -42,15 +42,15 @@ class KernelOperationsTest : public ::testing::Test {
     ggml_set_name(weights, name);
     buffer_.reset(
         ggml_backend_alloc_ctx_tensors_from_buft(weights_context_.get(), kernel_buffer_type()));
-    const std::vector<std::uint8_t> bytes =
+    bytes_ =
         testing::random_rows(kernels::WeightType::kQ40,
                              static_cast<std::int64_t>(n_rows) * n_experts, kColumns, &random_);
-    ggml_backend_tensor_set(weights, bytes.data(), 0, bytes.size());
+    ggml_backend_tensor_set(weights, bytes_.data(), 0, bytes_.size());
     return weights;
   }
 
-  ggml_tensor* make_rows(int inner, int n) {
-    ggml_tensor* x = ggml_new_tensor_3d(context_.get(), GGML_TYPE_F32, kColumns, inner, n);
+  ggml_tensor* make_rows(int inner, int n, int outer = 1) {
+    ggml_tensor* x = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F32, kColumns, inner, n, outer);
     std::normal_distribution<float> normal;
     for (std::int64_t i = 0; i < ggml_nelements(x); ++i) {
       static_cast<float*>(x->data)[i] = normal(random_);
@@ -95,7 +95,43 @@ class KernelOperationsTest : public ::testing::Test {
   ggml_context_ptr context_{ggml_init({std::size_t{64} << 20, nullptr, false})};
   ggml_context_ptr weights_context_;
   ggml_backend_buffer_ptr buffer_;
+  std::vector<std::uint8_t> bytes_;  // of the weights, as in a file
 };
+
+// As latent attention has them: the heads' activations lie beside each other for each token, and
+// are seen head by head. Two heads may share a matrix.
+TEST_F(KernelOperationsTest, AMatrixForEachHead) {
+  constexpr int kRows = 75;
+  constexpr int kMatrices = 3;
+  ggml_tensor* weights = make_weights(kRows, kMatrices, "blk.0.attn_v_b.weight");
+  const std::size_t row_bytes = bytes_.size() / (kRows * kMatrices);
+  std::vector<testing::ReferenceRow> rows;
+  for (std::size_t at = 0; at < bytes_.size(); at += row_bytes) {
+    rows.push_back(testing::reference_row(kernels::WeightType::kQ40, bytes_.data() + at, kColumns));
+  }
+  for (const auto& [n, share, outer] :
+       {std::array{1, 1, 1}, std::array{9, 1, 1}, std::array{5, 2, 1}, std::array{2, 2, 3}}) {
+    const int heads = kMatrices * share;
+    ggml_tensor* x = make_rows(heads, n, outer);
+    ggml_tensor* by_heads = ggml_permute(context_.get(), x, 0, 2, 1, 3);
+    ggml_tensor* out = ggml_mul_mat(context_.get(), weights, by_heads);
+    expect_the_same_with_any_threads(out, [&](int threads) { return product_bytes(out, threads); });
+    const auto* computed = static_cast<const float*>(out->data);
+    for (int i = 0; i < outer * heads * n; ++i) {
+      const int token = i % n;
+      const int head = i / n % heads;
+      const float* at = static_cast<const float*>(x->data) +
+                        ((i / n / heads * n + token) * heads + head) * kColumns;
+      const std::vector<float> values(at, at + kColumns);
+      const auto activations = testing::reference_activations(values);
+      for (int r = 0; r < kRows; ++r) {
+        const testing::ReferenceRow& row = rows[static_cast<std::size_t>(head / share * kRows + r)];
+        ASSERT_EQ(*computed++, testing::reference_product(row, values, activations))
+            << "head " << head << ", token " << token << ", row " << r;
+      }
+    }
+  }
+}
 
 // 75 rows: fewer pieces than threads. 3,000: several for each.
 TEST_F(KernelOperationsTest, DenseProducts) {

@@ -99,7 +99,7 @@ TEST_P(KernelWorkerTest, EverythingElseStaysAsItIsSent) {
   const std::vector<float> stock =
       product(make(ggml_backend_cpu_buffer_type(), "blk.0.ffn_up.weight"));
   for (const char* name :
-       {"cache_k_l0", "blk.0.attn_k_b.weight", "position_embd.weight", "RPC0#ffn_residual-3#0",
+       {"cache_k_l0", "blk.0.ssm_conv1d.weight", "position_embd.weight", "RPC0#ffn_residual-3#0",
         "ffn_out-3", "blk.0.ffn_up.weight.lora_a", "blk.0.ffn_up.bias", "blk.0.ffn_up_exps.scale",
         "blk.0.hc_ffn_norm.weight"}) {
     ggml_tensor* other = make(worker_type(), name);

@@ -89,6 +89,8 @@ Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
   model_params.n_gpu_layers = options.n_gpu_layers;
   ggml_backend_dev_t no_device = nullptr;
   if (options.n_gpu_layers == 0) model_params.devices = &no_device;  // as it is loaded
+  // Layouts change nothing that is counted, and without our kernels AMX's may not suit the graph.
+  model_params.use_extra_bufts = false;
   const llama_context_params context_params = make_params(looked->sizes, settings);
   const LogSink no_sink;
   const LogCapture log(no_sink);
