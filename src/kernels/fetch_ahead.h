@@ -18,8 +18,8 @@ struct Ahead {
 
   int bytes = 6912;
   Into into = Into::kSecond;
-  // Line by line between the products, and by all tiles of rows, each a part; else a group's lines
-  // all at once, by the first tile. Only for `S` with Dots line by line.
+  // By all tiles of rows, each a part, and for an `S` with Dots line by line between the products;
+  // else a group's lines all at once, by the first tile.
   bool spread = false;
 };
 
@@ -48,17 +48,13 @@ struct Ahead {
 //     2,304 ahead 93 and 98, 90 and 99, 76 and 94, 65 and 78
 //     6,912 ahead 140 and 126, 157 and 143, 142 and 127, 87 and 87
 //     13,824 ahead 133 and 125, 158 and 138, 153 and 140, 89 and 89
-//   Another Xeon of that kind, two threads on a core each, 450 MB a thread, GB/s; 1, 2, 4, 8, 16
-//   rows, the machine reading 29 to 31: AVX512, Q4_0, 6,912 ahead at
-//   once 28.9, 29.5, 27.4, 19.0, 11.8, 2,304 at once 29.4, 28.8, 26.9, 20.4, 12.0,
-//   spread 28.4, 30.0, 29.7, 23.2, 13.8, 2,304 spread 29, 29, 28.5, 22.5, 13; Q4_K at
-//   once 27.4, 25.7, 24.8, 17.6, 11.1, spread 29.5, 30.2, 28.7, 22.2, 13.0;
-//   Q6_K 27.1, 26.7, 24.2, 19.4, 11.9, spread 26.5, 27.0, 25.3, 21.7, 14.9; Q8_0 30.3, 28.8,
-//   28.3, 23.3, 16.6, spread 29.5, 26.3, 25.2, 22.9, 21.0. AVX-VNNI, Q4_0, at
-//   once 24.8, 22.1, 19.9, 13.8, 8.2, spread 30.5, 29.7, 25.3, 15.6, 8.9;
-//   Q8_0 26.5, 26.5, 22.3, 18.9, 12.0, spread 30.3, 30.5, 30.9, 22.4, 17.4. A core has 16 buffers
-//   for lines on their way, and a fetch that finds none holds up the products behind it. Zen 5,
-//   AVX512, two threads, ms for 200 MB; 1, 2, 4, 6, 8, 16 rows:
+//   Another such Xeon, two threads with a core each, GB/s, of which they read 29 to 31; 1, 2, 4, 8,
+//     16 rows, 6,912 ahead at once, then spread (a core has 16 buffers for lines on their way, and
+//     a fetch that finds none holds up the products behind it; docs/decisions.md has more):
+//     AVX512, Q4_0 28.9, 29.5, 27.4, 19.0, 11.8, then 28.4, 30.0, 29.7, 23.2, 13.8; Q8_0, which
+//     stays at once up to 8 rows, 30.3, 28.8, 28.3, 23.3, 16.6, then 29.5, 26.3, 25.2, 22.9, 21.0
+//     AVX-VNNI, Q4_0 24.8, 22.1, 19.9, 13.8, 8.2, then 30.5, 29.7, 25.3, 15.6, 8.9
+//   Zen 5, AVX512, two threads, ms for 200 MB; 1, 2, 4, 6, 8, 16 rows:
 //     0 ahead 5.1, 5.0, 5.2, 6.6, 9.5, 14.7; 2,304 ahead 4.0, 3.9, 4.2, 4.7, 6.0, 10.0;
 //     6,912 ahead 4.2, 4.0, 4.1, 3.9, 5.2, 8.9; 13,824 ahead 4.4, 4.0, 4.1, 3.9, 6.2, 9.0;
 //     6,912 ahead, kFirst 4.0, 3.9, 4.0, 3.9, 4.6, 8.3. Q4_K, 6 and 8 rows: 5.1 and 6.5, kFirst 4.1

@@ -262,9 +262,12 @@ void multiply_tile_of(const Chunk<S>& chunk, float* sums) {
     if (chunk.ahead.spread) {
       return multiply_tile_by_vectors<S, Reader, kShape, kN, kPartSpread>(chunk, sums);
     }
-    if (kN > 1) return multiply_tile_by_vectors<S, Reader, kShape, kN, kAtOnce>(chunk, sums);
   }
-  multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+  if constexpr (kVectorByVector<S, kShape::kValues> && kN > 1) {
+    multiply_tile_by_vectors<S, Reader, kShape, kN, Fetching::kAtOnce>(chunk, sums);
+  } else {
+    multiply_tile<S, Reader, kShape, kN>(chunk, sums);
+  }
 }
 
 // multiply_tile for `n` rows, 1 <= n <= S::kTile.
