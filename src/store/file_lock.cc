@@ -19,20 +19,13 @@ int open_lock(const std::string& path) {
 
 }  // namespace
 
-FileLock::FileLock(const std::string& path) : file_(open_lock(path)) { lock({}); }
-
 FileLock::FileLock(const std::string& path, const KeepWaiting& keep_waiting)
     : file_(open_lock(path)) {
-  lock(keep_waiting);
-}
-
-void FileLock::lock(const KeepWaiting& keep_waiting) {
   if (file_ < 0) return;
-  const int how = keep_waiting ? LOCK_EX | LOCK_NB : LOCK_EX;
-  while (::flock(file_, how) != 0) {
+  while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     const bool taken = errno == EWOULDBLOCK;
-    if (keep_waiting && taken && keep_waiting()) continue;
+    if (taken && keep_waiting()) continue;
     gave_up_ = taken;
     ::close(file_);
     file_ = -1;

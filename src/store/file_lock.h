@@ -19,12 +19,12 @@ class FileLock {
   // Between two attempts; false gives up. May sleep.
   using KeepWaiting = std::function<bool()>;
 
-  // Waits until nobody else has it. `path` is made where it is not there, and stays: it is not the
-  // file that is replaced, but one beside it. Where it cannot be made or locked, nothing is locked.
-  explicit FileLock(const std::string& path);
-  // The same for who wants to do something while it waits: `keep_waiting` is called as long as
-  // somebody else has it. When that gives up, nothing is locked, and gave_up() says so.
-  FileLock(const std::string& path, const KeepWaiting& keep_waiting);
+  // Waits until nobody else has it: `keep_waiting` is called as long as somebody has. When that
+  // gives up, nothing is locked, and gave_up() says so. `path` is made where it is not there, and
+  // stays: it is not the file that is replaced, but one beside it. Where it cannot be made or
+  // locked, nothing is locked, either.
+  explicit FileLock(const std::string& path,
+                    const KeepWaiting& keep_waiting = for_at_most(kLockPatience));
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -36,8 +36,6 @@ class FileLock {
   static KeepWaiting for_at_most(std::chrono::milliseconds patience);
 
  private:
-  void lock(const KeepWaiting& keep_waiting);  // empty: waits for as long as it takes
-
   int file_ = -1;
   bool gave_up_ = false;
 };

@@ -217,8 +217,9 @@ Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
   // Of the file itself: others may have it by another name, through a link.
   OUTRIDER_ASSIGN_OR_RETURN(const std::string replaced, file_to_replace(path));
   // Where no lock can be made, nor can the file be written.
-  const FileLock lock(replaced + ".lock", FileLock::for_at_most(patience));
-  if (lock.gave_up()) return locked_by_another(replaced, replaced + ".lock");
+  const std::string beside = replaced + ".lock";
+  const FileLock lock(beside, FileLock::for_at_most(patience));
+  if (lock.gave_up()) return locked_by_another(replaced, beside);
   Result<NgramCache> cache = load_ngrams(path, tokenizer);
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();
   if (!cache.ok()) return cache.status();
