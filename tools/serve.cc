@@ -204,7 +204,7 @@ std::vector<CostPoint> ServeCommand::floor_of(const Target& target) const {
   ModelOptions options = model_.target;
   options.path = target.info().path;
   std::vector<std::int32_t> widths;
-  for (const CostPoint& point : target.costs()) widths.push_back(point.width);
+  for (const CostPoint& point : target.costs().points) widths.push_back(point.width);
   std::vector<CostPoint> points;
   const Result<MachineFloor> measured = measure_floor(options, used_threads(options), widths);
   if (!measured.ok()) return points;

@@ -21,10 +21,9 @@ using testing::FakeModel;
 class KnownCosts : public ::testing::Test {
  protected:
   std::vector<CostPoint> costs(const LoadHooks& hooks = {}) {
-    Result<std::vector<CostPoint>> points =
-        target_costs(model_, "key", dir_.path(), /*refresh=*/false, hooks);
-    EXPECT_TRUE(points.ok()) << points.status().message();
-    return points.ok() ? *std::move(points) : std::vector<CostPoint>();
+    Result<PassCosts> costs = target_costs(model_, "key", dir_.path(), /*refresh=*/false, hooks);
+    EXPECT_TRUE(costs.ok()) << costs.status().message();
+    return costs.ok() ? costs->points : std::vector<CostPoint>();
   }
 
   // In place of what was measured.
@@ -37,7 +36,7 @@ class KnownCosts : public ::testing::Test {
       std::getline(file, head);
       std::getline(file, key);
       file.close();
-      testing::write_bytes(entry.path().string(), head + "\n" + key + "\n" + points);
+      testing::write_bytes(entry.path().string(), head + "\n" + key + "\n0\n" + points);
     }
   }
 

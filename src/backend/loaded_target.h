@@ -35,7 +35,7 @@ class LoadedTarget : public Target {
     ExactMode exact_mode = ExactMode::kAuto;
     ModelInfo info;
     std::vector<std::string> notes;
-    std::vector<CostPoint> costs = {};
+    PassCosts costs = {};
     std::string state_identity = {};                            // Target::state_identity
     std::unique_ptr<ExperienceStore> experiences = nullptr;     // may be null
     std::vector<std::unique_ptr<llama::LlamaModel>> head = {};  // prediction layers; may be none
@@ -65,7 +65,7 @@ class LoadedTarget : public Target {
   ExactMode exact_mode() const override { return parts_.exact_mode; }
   const ModelInfo& info() const override { return parts_.info; }
   const std::vector<std::string>& notes() const override { return parts_.notes; }
-  std::vector<CostPoint> costs() const override { return parts_.costs; }
+  PassCosts costs() const override { return parts_.costs; }
   std::string state_identity() const override { return parts_.state_identity; }
   ExperienceStore* experiences() override { return parts_.experiences.get(); }
   Drafter* head() override { return head_ ? &*head_ : nullptr; }

@@ -3,6 +3,9 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <iomanip>
+#include <limits>
+#include <locale>
 #include <sstream>
 #include <system_error>
 
@@ -19,32 +22,35 @@
 namespace outrider {
 namespace {
 
-constexpr const char* kHead = "outrider costs 1";
+constexpr const char* kHead = "outrider costs 2";
 constexpr std::size_t kMostPoints = 64;
 
 // Empty: there is nothing that can be used.
-std::vector<CostPoint> load(const std::filesystem::path& path, const std::string& key) {
+PassCosts load(const std::filesystem::path& path, const std::string& key) {
   std::ifstream file(path);
+  file.imbue(std::locale::classic());  // the app's may read other decimal points
   std::string head;
   std::string written_for;
   std::getline(file, head);
   std::getline(file, written_for);
   if (!file || head != kHead || written_for != key) return {};
-  std::vector<CostPoint> points;
+  PassCosts costs;
+  file >> costs.rebuild_ms;
+  if (!file || !(costs.rebuild_ms >= 0.0) || !std::isfinite(costs.rebuild_ms)) return {};
   CostPoint point;
-  while (points.size() < kMostPoints && file >> point.width >> point.ms) {
+  while (costs.points.size() < kMostPoints && file >> point.width >> point.ms) {
     const bool possible = point.width >= 1 && point.ms > 0.0 && std::isfinite(point.ms);
     if (!possible) return {};
-    points.push_back(point);
+    costs.points.push_back(point);
   }
-  return file.eof() ? points : std::vector<CostPoint>();
+  return file.eof() ? costs : PassCosts();
 }
 
-Status save(const std::filesystem::path& path, const std::string& key,
-            const std::vector<CostPoint>& points) {
+Status save(const std::filesystem::path& path, const std::string& key, const PassCosts& costs) {
   std::ostringstream text;
-  text << kHead << '\n' << key << '\n';
-  for (const CostPoint& point : points) text << point.width << ' ' << point.ms << '\n';
+  text.imbue(std::locale::classic());
+  text << kHead << '\n' << key << '\n' << costs.rebuild_ms << '\n';
+  for (const CostPoint& point : costs.points) text << point.width << ' ' << point.ms << '\n';
   return write_cache_file(path, text.str());
 }
 
@@ -69,16 +75,16 @@ Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& kno
   const double before = ms_of(known, kCheck) / single;
   if (!(before > 0.0)) return true;  // the model takes no four
   // The text, a round to warm up and one that counts.
-  const double least = ms_of(known, kDepth) + 2.0 * (single + ms_of(known, kCheck));
+  const double least = ms_of(known, kDepth) + 2.0 * (2.0 * single + ms_of(known, kCheck));
   if (least > kBudgetMs) return true;
-  const Result<std::vector<CostPoint>> now = measure_costs(model, {.widths = {1, kCheck},
-                                                                   .depth = kDepth,
-                                                                   .budget_ms = kBudgetMs,
-                                                                   .rounds = 2,
-                                                                   .cancel = hooks.cancel});
+  const Result<PassCosts> now = measure_costs(model, {.widths = {1, kCheck},
+                                                      .depth = kDepth,
+                                                      .budget_ms = kBudgetMs,
+                                                      .rounds = 2,
+                                                      .cancel = hooks.cancel});
   if (now.status().code() == StatusCode::kCancelled) return now.status();
-  if (!now.ok() || now->size() != 2) return true;
-  const double ratio = (*now)[1].ms / (*now)[0].ms;
+  if (!now.ok() || now->points.size() != 2) return true;
+  const double ratio = now->points[1].ms / now->points[0].ms;
   return std::abs(std::log(ratio / before)) < kSame;
 }
 
@@ -92,6 +98,7 @@ std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
   const Result<std::string> file = llama::fingerprint_model(o.path);
   if (!file.ok()) return "";
   std::ostringstream key;
+  key.imbue(std::locale::classic());
   key << *file << " | " << llama::build_identity() << " | "
       << llama::machine_identity(/*on_cpu=*/false) << " | threads "
       << llama::threads_of(o.n_threads) << " | batch " << capabilities.n_batch << " | widest "
@@ -109,7 +116,9 @@ std::string times_key(const Capabilities& capabilities, const ModelOptions& o) {
     key << " | adapter " << *adapter;
   }
   if (o.rope_freq_base > 0.0F || o.rope_freq_scale > 0.0F) {
-    key << " | rope " << o.rope_freq_base << ' ' << o.rope_freq_scale;
+    // With all digits: bases that differ in the seventh turn keys differently.
+    key << std::setprecision(std::numeric_limits<float>::max_digits10) << " | rope "
+        << o.rope_freq_base << ' ' << o.rope_freq_scale;
   }
   return key.str();
 }
@@ -137,27 +146,27 @@ std::string state_key(const std::string& key, const ModelOptions& options) {
   return key + " | files " + state.hex() + factors;
 }
 
-Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,
-                                            const std::filesystem::path& folder, bool refresh,
-                                            const LoadHooks& hooks) {
+Result<PassCosts> target_costs(LanguageModel& model, const std::string& key,
+                               const std::filesystem::path& folder, bool refresh,
+                               const LoadHooks& hooks) {
   const bool kept = !folder.empty();
   const std::filesystem::path file = llama::cache_file(folder, "costs", key, ".txt");
   if (kept && !refresh) {
-    std::vector<CostPoint> known = load(file, key);
-    OUTRIDER_ASSIGN_OR_RETURN(const bool holds, still_holds(model, known, hooks));
+    PassCosts known = load(file, key);
+    OUTRIDER_ASSIGN_OR_RETURN(const bool holds, still_holds(model, known.points, hooks));
     if (holds) return known;
   }
   const std::int64_t fewer = llama::graphs_on_fewer_threads();
-  Result<std::vector<CostPoint>> measured =
+  Result<PassCosts> measured =
       measure_costs(model, {.progress = hooks.progress, .cancel = hooks.cancel});
   if (measured.status().code() == StatusCode::kCancelled) return measured.status();
   if (!measured.ok()) {
     tell(hooks, "what steps take could not be measured, and is found out while running: " +
                     measured.status().message());
-    return std::vector<CostPoint>();
+    return PassCosts();
   }
   // What steps take beside another program on fewer threads is not what they take here.
-  if (kept && !measured->empty() && llama::graphs_on_fewer_threads() == fewer) {
+  if (kept && !measured->points.empty() && llama::graphs_on_fewer_threads() == fewer) {
     const Status saved = save(file, key, *measured);
     if (!saved.ok()) tell(hooks, "the measured costs cannot be kept: " + saved.message());
   }

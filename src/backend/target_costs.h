@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "base/cost_point.h"
 #include "base/status.h"
@@ -30,8 +29,8 @@ std::string state_key(const std::string& key, const ModelOptions& options);
 // is kept. `refresh`: what is known is not used, and replaced. Measuring anew tells hooks.progress.
 // Empty where measuring failed, which the log tells: it can be learned while running. Errors:
 // kCancelled.
-Result<std::vector<CostPoint>> target_costs(LanguageModel& model, const std::string& key,
-                                            const std::filesystem::path& folder, bool refresh,
-                                            const LoadHooks& hooks);
+Result<PassCosts> target_costs(LanguageModel& model, const std::string& key,
+                               const std::filesystem::path& folder, bool refresh,
+                               const LoadHooks& hooks);
 
 }  // namespace outrider

@@ -29,6 +29,17 @@ TEST(TimesKey, NamesTheBuildAndTheMachine) {
       << key;
 }
 
+TEST(TimesKey, TellsFrequencyBasesApartThatDifferInTheLastDigit) {
+  const testing::TempDir dir;
+  ModelOptions options;
+  options.path = dir.file("model.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(options.path, {}).ok());
+  options.rope_freq_base = 1000000.0F;
+  const std::string key = times_key({}, options);
+  options.rope_freq_base = 1000001.0F;
+  EXPECT_NE(times_key({}, options), key);
+}
+
 // How many threads they are, whoever chose them: times of as many hold for both.
 TEST(TimesKey, HasAsManyThreadsAsAreTaken) {
   const testing::TempDir dir;

@@ -44,7 +44,7 @@ Engine::Engine(LanguageModel& target, const Vocabulary& vocabulary, std::vector<
       drafters_(std::move(drafters)),
       options_(options),
       prompts_(options.prompt_chunk, options.prompt_share) {
-  planner_.set_target_cost(CostCurve(options_.costs));
+  planner_.set_target_cost(CostCurve(options_.costs.points, options_.costs.rebuild_ms));
   assert(drafters_.size() <= kMaxDrafters && options_.prompt_chunk >= 1);
   assert(options_.prompt_share > 0.0);
   for (std::size_t d = 0; d < drafters_.size(); ++d) {

@@ -56,7 +56,7 @@ struct EngineOptions {
   std::int32_t planned_width = CostCurve::kMaxWidth;
   // What passes of the target take, as far as that was measured; the rest is measured while it
   // works.
-  std::vector<CostPoint> costs;
+  PassCosts costs;
   // By which the planner measures; empty: the machine's monotonic clock.
   NowMs now_ms;
 };

@@ -220,7 +220,7 @@ TEST(ContextShift, FillersDoNotPassAFullContext) {
     const FakeVocabulary vocabulary(kVocab);
     ScriptedDrafter finds_nothing([](DraftRequest&) { return Status(); });
     EngineOptions options = kReuse;
-    options.costs = {{1, 10.0}, {2, 5.0}, {4, 20.0}};
+    options.costs.points = {{1, 10.0}, {2, 5.0}, {4, 20.0}};
     Engine engine(target, vocabulary, {&finds_nothing}, options);
     Request r = request({1, 2, 3}, 0.0f, 1, 60, width);
     r.shift_keep = 0;

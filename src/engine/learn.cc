@@ -78,7 +78,7 @@ constexpr double kMostOff = 2.0;
 // its guesses gave, less the time that they added to the target's pass and, where they were wrong,
 // to the next one, less the time that drafting took.
 void learn(Step& step) {
-  if (step.timed_width > 0) step.planner.note_target(step.timed_width, step.evaluate_ms);
+  step.planner.note_target(step.timed_width, step.evaluate_ms);
   for (const Part& part : step.parts) {
     Sequence& s = *part.sequence;
     if (part.walk && s.planned) {
@@ -90,7 +90,7 @@ void learn(Step& step) {
   const double worth_ms = step.planner.target_cost().ms(step.n_ready) / step.n_ready;
   const double planned_ms = step.costs->ms(outcome.n_sent);
   const double took_ms = step.timed_width > 0
-                             ? std::clamp(step.evaluate_ms - step.costs->others_ms(),
+                             ? std::clamp(step.costs->took_ms(step.evaluate_ms, step.timed_width),
                                           planned_ms / kMostOff, planned_ms * kMostOff)
                              : planned_ms;
   const double added_ms = took_ms - step.costs->ms(0);

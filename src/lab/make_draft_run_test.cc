@@ -40,10 +40,10 @@ class SlowLoader : public ModelLoader {
         llama::open_target(options, hooks, target_options(how, options.widest));
     if (!opened.ok()) return opened.status();
     ModelInfo info = opened->file->facts();
-    std::vector<CostPoint> costs;
+    PassCosts costs;
     for (const std::int32_t width : {1, 2, 4, 8, 16}) {
       if (!measured_) break;
-      costs.push_back({.width = width, .ms = static_cast<double>(pass_ms_) + 0.01 * width});
+      costs.points.push_back({.width = width, .ms = static_cast<double>(pass_ms_) + 0.01 * width});
     }
     return std::unique_ptr<Target>(std::make_unique<LoadedTarget>(LoadedTarget::Parts{
         .model = std::make_unique<SlowModel>(std::move(opened->model), pass_ms_, clock_),

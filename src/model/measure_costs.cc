@@ -51,21 +51,21 @@ Status pass(LanguageModel& model, std::int32_t width) {
   return model.evaluate(item);
 }
 
-// [widths][rounds]. The first one only warms up, unless it takes the budget alone.
+// The first round only warms up, unless it takes the budget alone.
 Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
-                      std::span<const std::int32_t> widths,
-                      std::vector<std::vector<double>>& times) {
+                      std::vector<CostSamples>& samples) {
   const NowMs* clock = options.now_ms ? &options.now_ms : nullptr;
   const Stopwatch all(clock);
   for (std::int32_t round = 0; round <= options.rounds; ++round) {
     const Stopwatch own(clock);
-    for (std::size_t i = 0; i < widths.size(); ++i) {
+    for (std::size_t i = 0; i <= samples.size(); ++i) {
       if (options.cancel != nullptr && options.cancel->load()) {
         return cancelled("measuring was cancelled");
       }
+      CostSamples& of_width = samples[i == 0 ? 0 : i - 1];
       const Stopwatch watch(clock);
-      OUTRIDER_RETURN_IF_ERROR(pass(model, widths[i]));
-      times[i].push_back(watch.elapsed_ms());
+      OUTRIDER_RETURN_IF_ERROR(pass(model, of_width.width));
+      (i == 0 ? of_width.behind_ms : of_width.ms).push_back(watch.elapsed_ms());
       OUTRIDER_RETURN_IF_ERROR(model.commit(kSeq, kept_of(model.capabilities())));
     }
     if (options.on_round) options.on_round(round);
@@ -73,12 +73,22 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
     if (options.progress) options.progress(std::min(1.0, spent / options.budget_ms));
     if (round == 0 && spent > options.budget_ms) break;
     if (round == 0) {
-      for (std::vector<double>& of_width : times) of_width.clear();
+      for (CostSamples& of_width : samples) of_width.ms.clear();
+      samples[0].behind_ms.clear();
     } else if (spent + own.elapsed_ms() > options.budget_ms) {
       break;
     }
   }
   return Status();
+}
+
+// What a pass behind one of another width took more than the one behind it.
+double rebuild_ms(const CostSamples& first) {
+  std::vector<double> more;
+  for (std::size_t i = 0; i < first.ms.size(); ++i) {
+    more.push_back(first.behind_ms[i] - first.ms[i]);
+  }
+  return std::max(0.0, quantile(std::move(more), 0.25));
 }
 
 // While it lives, the flag ends the model's passes.
@@ -105,40 +115,39 @@ double quantile(std::vector<double> values, double share) {
 Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
                                                       const MeasureOptions& options) {
   const Capabilities& caps = model.capabilities();
-  const std::int64_t passes = (options.rounds + 1) * std::ssize(options.widths);
+  const std::int64_t passes = (options.rounds + 1) * (std::ssize(options.widths) + 1);
   const std::int64_t depth = options.depth + passes * std::ssize(kept_of(caps));
-  std::vector<std::int32_t> widths;
+  std::vector<CostSamples> samples;
   for (const std::int32_t width : options.widths) {
     const bool fits = width >= 1 && width <= caps.widest_pass() && width + depth <= caps.n_ctx;
-    if (fits) widths.push_back(width);
+    if (fits) samples.push_back({.width = width, .ms = {}});
   }
-  std::vector<CostSamples> samples;
-  if (widths.size() < 2 || caps.rollback == Rollback::kNone) return samples;
-  std::vector<std::vector<double>> times(widths.size());
+  if (samples.size() < 2 || caps.rollback == Rollback::kNone) return std::vector<CostSamples>();
   Status status;
   {
     const Interruptible interruptible(model, options.cancel);
     status = read_text(model, options.depth);
-    if (status.ok()) status = measure_rounds(model, options, widths, times);
+    if (status.ok()) status = measure_rounds(model, options, samples);
   }
   const Status emptied = model.truncate(kSeq, 0);
   if (!status.ok()) return status;
   if (!emptied.ok()) return emptied;
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    samples.push_back({.width = widths[i], .ms = std::move(times[i])});
-  }
   return samples;
 }
 
-Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options) {
+Result<PassCosts> measure_costs(LanguageModel& model, const MeasureOptions& options) {
   const Result<std::vector<CostSamples>> samples = measure_cost_samples(model, options);
   if (!samples.ok()) return samples.status();
-  std::vector<CostPoint> points;
-  for (const CostSamples& width : *samples) {
-    const double ms = quantile(width.ms, 0.5);
-    if (ms > 0.0) points.push_back({.width = width.width, .ms = ms});
+  PassCosts costs;
+  if (samples->empty()) return costs;
+  const CostSamples& first = samples->front();
+  costs.rebuild_ms = std::min(rebuild_ms(first), 0.5 * quantile(first.ms, 0.5));
+  for (const CostSamples& of_width : *samples) {
+    const double rebuilt_ms = of_width.width == first.width ? 0.0 : costs.rebuild_ms;
+    const double ms = quantile(of_width.ms, 0.5) - rebuilt_ms;
+    if (ms > 0.0) costs.points.push_back({.width = of_width.width, .ms = ms});
   }
-  return points;
+  return costs;
 }
 
 }  // namespace outrider

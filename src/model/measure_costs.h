@@ -3,10 +3,12 @@
 // Idea. A text of some depth, and behind it chains of each width in turn, round after round, each
 // taken back again; the median over the rounds. Interleaved, so that a machine that becomes slower
 // meanwhile does so for all widths alike. A round before them only warms up; where it takes the
-// budget alone, it is what was measured. Of a state that cannot drop tokens the chains' roots may
+// budget alone, it is what was measured. A pass of another width than the one before builds a graph
+// of its own (PassCosts::rebuild_ms): the first width has two passes a round, and what the first of
+// them takes more than the second is that. Of a state that cannot drop tokens the chains' roots may
 // stay.
 //
-// Cost: the text, and about 12 single tokens a round for the usual widths on a CPU; rounds until
+// Cost: the text, and about 13 single tokens a round for the usual widths on a CPU; rounds until
 // the budget is spent, at most `rounds` behind the first. Tested by measure_costs_test.cc on
 // made-up clocks.
 #pragma once
@@ -25,9 +27,9 @@ namespace outrider {
 inline constexpr std::int32_t kMeasureRounds = 6;
 
 struct MeasureOptions {
-  std::vector<std::int32_t> widths = {1, 2, 3,
-                                      4, 8, 16};  // those that the model takes are measured
-  std::int32_t depth = 64;                        // tokens in front, >= 1
+  // Those that the model takes are measured. The first is the one that passes mostly have.
+  std::vector<std::int32_t> widths = {1, 2, 3, 4, 8, 16};
+  std::int32_t depth = 64;  // tokens in front, >= 1
   double budget_ms = 3000.0;
   std::int32_t rounds = kMeasureRounds;                   // most, >= 1
   NowMs now_ms;                                           // empty: the machine's clock
@@ -41,6 +43,8 @@ struct MeasureOptions {
 struct CostSamples {
   std::int32_t width = 1;
   std::vector<double> ms;  // [rounds], never empty
+  // Of the first width: what the pass before took, which was right behind one of another width.
+  std::vector<double> behind_ms = {};
 };
 
 // The model's own flag of interruption is options.cancel meanwhile, and none afterwards. Uses
@@ -50,8 +54,9 @@ struct CostSamples {
 Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
                                                       const MeasureOptions& options);
 
-// The same, and of each width the median.
-Result<std::vector<CostPoint>> measure_costs(LanguageModel& model, const MeasureOptions& options);
+// The same: of each width the median, less what building another graph took. Of that the lower
+// quartile: what is left to noise must not pass for a price of each wider pass.
+Result<PassCosts> measure_costs(LanguageModel& model, const MeasureOptions& options);
 
 // The `share`-th quantile of what was measured (0.5: the median), the lower of two. REQUIRES:
 // `values` not empty, share in [0, 1]

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "testing/fake_model.h"
 #include "testing/plan_machines.h"
 
@@ -45,10 +47,10 @@ TEST_F(MeasureCosts, FindsEveryMachinesTimes) {
   for (const testing::PlanMachine& machine : testing::plan_machines()) {
     FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
     run_on(model, machine.ms);
-    const Result<std::vector<CostPoint>> points = measure_costs(model, options());
-    ASSERT_TRUE(points.ok());
-    ASSERT_EQ(points->size(), 6U);
-    for (const CostPoint& point : *points) {
+    const Result<PassCosts> costs = measure_costs(model, options());
+    ASSERT_TRUE(costs.ok());
+    ASSERT_EQ(costs->points.size(), 6U);
+    for (const CostPoint& point : costs->points) {
       EXPECT_NEAR(point.ms, machine.ms(point.width), 1e-9) << machine.name << point.width;
     }
     EXPECT_EQ(model.length(0), 0);
@@ -62,9 +64,31 @@ TEST_F(MeasureCosts, OnePassThatIsHeldUpDoesNotCount) {
     passes_ = 0;
     run_on(
         model, [](std::int32_t width) { return 2.0 + width; }, held_up);
-    const Result<std::vector<CostPoint>> points = measure_costs(model, options());
-    ASSERT_TRUE(points.ok());
-    for (const CostPoint& point : *points) EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9);
+    const Result<PassCosts> costs = measure_costs(model, options());
+    ASSERT_TRUE(costs.ok());
+    for (const CostPoint& point : costs->points) EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9);
+  }
+}
+
+// As llama.cpp, which keeps the graph of the last pass alone. Whichever pass is held up.
+TEST_F(MeasureCosts, WhatBuildingAnotherGraphTakesIsApart) {
+  for (std::int64_t held_up = 2; held_up < 30; ++held_up) {
+    FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+    passes_ = 0;
+    std::int32_t graph = 0;
+    run_on(
+        model,
+        [&graph](std::int32_t width) {
+          const double rebuilt_ms = std::exchange(graph, width) == width ? 0.0 : 0.5;
+          return 2.0 + width + rebuilt_ms;
+        },
+        held_up);
+    const Result<PassCosts> costs = measure_costs(model, options());
+    ASSERT_TRUE(costs.ok());
+    EXPECT_NEAR(costs->rebuild_ms, 0.5, 1e-9) << held_up;
+    for (const CostPoint& point : costs->points) {
+      EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9) << point.width << ", pass " << held_up;
+    }
   }
 }
 
@@ -80,11 +104,13 @@ TEST_F(MeasureCosts, SamplesAreAllRoundsButTheFirst) {
   const Result<std::vector<CostSamples>> samples = measure_cost_samples(model, o);
   ASSERT_TRUE(samples.ok());
   ASSERT_EQ(samples->size(), 2U);
-  // The text is the first pass, the round that warms up the second and third.
-  EXPECT_EQ((*samples)[0].ms, (std::vector<double>{1.5, 1.75, 2.0, 2.25, 2.5}));
-  EXPECT_EQ((*samples)[1].ms, (std::vector<double>{4.625, 4.875, 5.125, 5.375, 5.625}));
-  EXPECT_EQ(quantile((*samples)[0].ms, 0.5), 2.0);
-  EXPECT_EQ(quantile((*samples)[0].ms, 0.25), 1.75);
+  // The text is the first pass, the round that warms up the next three.
+  EXPECT_EQ((*samples)[0].behind_ms, (std::vector<double>{1.625, 2.0, 2.375, 2.75, 3.125}));
+  EXPECT_EQ((*samples)[0].ms, (std::vector<double>{1.75, 2.125, 2.5, 2.875, 3.25}));
+  EXPECT_EQ((*samples)[1].ms, (std::vector<double>{4.875, 5.25, 5.625, 6.0, 6.375}));
+  EXPECT_TRUE((*samples)[1].behind_ms.empty());
+  EXPECT_EQ(quantile((*samples)[0].ms, 0.5), 2.5);
+  EXPECT_EQ(quantile((*samples)[0].ms, 0.25), 2.125);
   EXPECT_EQ(quantile({3.0}, 0.75), 3.0);
 }
 
@@ -92,8 +118,8 @@ TEST_F(MeasureCosts, KeepsToItsBudget) {
   FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
   run_on(model, [](std::int32_t width) { return 60.0 * width; });
   ASSERT_TRUE(measure_costs(model, options()).ok());
-  // A round takes 2,040 ms: one to warm up and one that counts, and a third at most.
-  EXPECT_LT(now_ms_, 3 * 2040.0 + 64 * 60.0 + 1.0);
+  // A round takes 2,100 ms: one to warm up and one that counts, and a third at most.
+  EXPECT_LT(now_ms_, 3 * 2100.0 + 64 * 60.0 + 1.0);
 }
 
 TEST_F(MeasureCosts, OfAModelWhoseRoundTakesTheBudgetOneRoundIsMeasured) {
@@ -103,12 +129,13 @@ TEST_F(MeasureCosts, OfAModelWhoseRoundTakesTheBudgetOneRoundIsMeasured) {
   MeasureOptions o = options();
   o.budget_ms = 3000.0;
   o.on_round = [&](std::int32_t) { ++rounds; };
-  const Result<std::vector<CostPoint>> points = measure_costs(model, o);
-  ASSERT_TRUE(points.ok());
+  const Result<PassCosts> costs = measure_costs(model, o);
+  ASSERT_TRUE(costs.ok());
   EXPECT_EQ(rounds, 1);
-  EXPECT_EQ(passes_, 2 + 6) << "the text in two batches, and each width once";
-  ASSERT_EQ(points->size(), 6U);
-  for (const CostPoint& point : *points) EXPECT_EQ(point.ms, 1000.0 * point.width);
+  EXPECT_EQ(passes_, 2 + 7)
+      << "the text in two batches, each width once, and a single token before";
+  ASSERT_EQ(costs->points.size(), 6U);
+  for (const CostPoint& point : costs->points) EXPECT_EQ(point.ms, 1000.0 * point.width);
 }
 
 TEST_F(MeasureCosts, MeasuresWhatTheModelTakes) {
@@ -116,10 +143,10 @@ TEST_F(MeasureCosts, MeasuresWhatTheModelTakes) {
   caps.max_width = 3;
   FakeModel narrow(caps, testing::random_rows(8, 1, 1.0f));
   run_on(narrow, [](std::int32_t width) { return 1.0 * width; });
-  EXPECT_EQ(measure_costs(narrow, options())->size(), 3U);
+  EXPECT_EQ(measure_costs(narrow, options())->points.size(), 3U);
   caps.rollback = Rollback::kNone;
   FakeModel stuck(caps, testing::random_rows(8, 1, 1.0f));
-  EXPECT_TRUE(measure_costs(stuck, options())->empty());
+  EXPECT_TRUE(measure_costs(stuck, options())->points.empty());
 }
 
 // Recurrent layers: the text grows by the roots that stay, as far as the context goes.
@@ -130,15 +157,15 @@ TEST_F(MeasureCosts, AModelThatCannotDropTokensIsMeasuredAndLeftEmpty) {
     caps.max_leaves = 1;
     FakeModel model(caps, testing::random_rows(8, 1, 1.0f));
     run_on(model, [](std::int32_t width) { return 2.0 + width; });
-    const Result<std::vector<CostPoint>> points = measure_costs(model, options());
-    ASSERT_TRUE(points.ok()) << points.status().message();
-    ASSERT_EQ(points->size(), 6U);
-    for (const CostPoint& point : *points) EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9);
+    const Result<PassCosts> costs = measure_costs(model, options());
+    ASSERT_TRUE(costs.ok()) << costs.status().message();
+    ASSERT_EQ(costs->points.size(), 6U);
+    for (const CostPoint& point : costs->points) EXPECT_NEAR(point.ms, 2.0 + point.width, 1e-9);
     EXPECT_EQ(model.length(0), 0);
     EXPECT_FALSE(model.waits(0));
     caps.n_ctx = 100;  // is full before the last round
     FakeModel small(caps, testing::random_rows(8, 1, 1.0f));
-    EXPECT_TRUE(measure_costs(small, options())->empty());
+    EXPECT_TRUE(measure_costs(small, options())->points.empty());
   }
 }
 

@@ -15,10 +15,12 @@ constexpr std::int64_t kMeasured = 8;
 constexpr double kClip = 0.22;
 constexpr double kFirstClip = 0.7;   // of a width's first: twice, or half
 constexpr double kBeyondClip = 1.4;  // where it is the widest so far: four times, or a quarter
+// Of a pass, what building its graph can have taken at most.
+constexpr double kMostRebuild = 0.5;
 
 }  // namespace
 
-CostCurve::CostCurve(std::span<const CostPoint> measured) {
+CostCurve::CostCurve(std::span<const CostPoint> measured, double rebuild_ms) {
   for (const CostPoint& point : measured) {
     if (point.width < 1 || point.width > kMaxWidth || !(point.ms > 0.0)) continue;
     if (!std::isfinite(point.ms)) continue;
@@ -30,10 +32,15 @@ CostCurve::CostCurve(std::span<const CostPoint> measured) {
     ++n_noted_;
     ++n_widths_;
   }
+  const bool possible = n_noted_ > 0 && rebuild_ms > 0.0 && std::isfinite(rebuild_ms);
+  if (possible) rebuild_ = rebuild_ms / std::exp(level_);
 }
 
 void CostCurve::note(std::int32_t width, double ms) {
+  const double rebuilt_ms = rebuild_ms(width);
+  graph_width_ = width;
   if (width < 1 || width > kMaxWidth || !(ms > 0.0) || !std::isfinite(ms)) return;
+  ms -= std::min(rebuilt_ms, kMostRebuild * ms);
   Entry& entry = entries_[static_cast<std::size_t>(width)];
   const double time = std::log(ms);
   if (n_noted_ == 0) level_ = time;
@@ -102,6 +109,13 @@ bool CostCurve::compares_widths() const {
     if (noted(width) > 1) return true;
   }
   return false;
+}
+
+double CostCurve::rebuild_ms() const { return rebuild_ * std::exp(level_); }
+
+double CostCurve::detour_ms(std::int32_t width, std::int32_t plain) const {
+  if (width == plain || rebuild_ <= 0.0) return 0.0;
+  return rebuild_ms(width) + rebuild_ms() - rebuild_ms(plain);
 }
 
 std::int32_t CostCurve::reach() const { return std::min(2 * largest_, kMaxWidth); }

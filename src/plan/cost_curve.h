@@ -21,6 +21,11 @@
 // requests would never be widened on a machine that has room for it.) It is measured as soon as it
 // is tried; what is further away than twice the largest width is too far for a guess (reach()).
 //
+// A model builds its graph anew where a pass has another width than the one before. What that takes
+// is measured at load (model/measure_costs.h), is no part of the times here, and is taken off what
+// is noted: single tokens behind wider passes would pass for dear otherwise, and wider ones, which
+// make the pass behind them slower as well, for cheap.
+//
 // Example. 16 tokens took 25 ms and 8 took 22: 32 are expected to take 31, not 50.
 //
 // Cost: O(1) to note; O(kMaxWidth) after a first measurement of a width. Tested by
@@ -42,9 +47,10 @@ class CostCurve {
 
   CostCurve() = default;
   // What was measured before. Points out of range are left out.
-  explicit CostCurve(std::span<const CostPoint> measured);
+  explicit CostCurve(std::span<const CostPoint> measured, double rebuild_ms = 0.0);
 
-  // A pass of `width` tokens took `ms`. Widths above kMaxWidth (prompts) are not noted.
+  // A pass of `width` tokens took `ms`. Of one of 0 tokens or more than kMaxWidth (prompts) nothing
+  // is kept but that the next one finds another graph than its own.
   void note(std::int32_t width, double ms);
 
   // Nothing is known, and ms() is 0.
@@ -52,6 +58,14 @@ class CostCurve {
 
   // What a pass of `width` tokens takes now; 0 for a width of 0 or less.
   double ms(std::int32_t width) const;
+
+  // What a pass of `width` tokens takes more where a plain one would have `plain` (both >= 1): for
+  // its own graph, and for that of the plain pass that comes behind it sooner or later; less what
+  // the plain pass would have taken for its graph now. >= 0.
+  double detour_ms(std::int32_t width, std::int32_t plain) const;
+  // What the next pass of `width` tokens takes for its graph.
+  double rebuild_ms(std::int32_t width) const { return width == graph_width_ ? 0.0 : rebuild_ms(); }
+  double rebuild_ms() const;
 
   // How many passes were noted, and of how many widths.
   std::int64_t passes_noted() const { return n_noted_; }
@@ -85,8 +99,10 @@ class CostCurve {
 
   std::array<Entry, kMaxWidth + 1> entries_{};  // [width]
   double level_ = 0.0;
-  std::int32_t last_width_ = 0;  // of the pass before; 0: none
-  double last_level_ = 0.0;      // what it by itself would say of the level
+  double rebuild_ = 0.0;          // in units of exp(level_)
+  std::int32_t graph_width_ = 0;  // of the pass before, noted or not; 0: not known
+  std::int32_t last_width_ = 0;   // of the pass before; 0: none
+  double last_level_ = 0.0;       // what it by itself would say of the level
   std::int64_t n_noted_ = 0;
   std::int32_t n_widths_ = 0;
   std::int32_t smallest_ = 0;  // width that was noted

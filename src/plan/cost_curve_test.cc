@@ -6,6 +6,8 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "testing/plan_machines.h"
@@ -164,6 +166,42 @@ TEST(CostCurve, WidthsThatAreUsedWhileTheMachineIsSlowAreNotDearer) {
         ASSERT_NEAR(ratio, 1.0, 0.12) << load << ' ' << pass;
       }
     }
+  }
+}
+
+// A wide pass among single tokens takes the time of two graphs. The curve says what widths take
+// where the graph is there, and the detour says the rest.
+TEST(CostCurve, GraphsAreNoPartOfTheTimesAndTheDetourHasThem) {
+  CostCurve curve({{{.width = 1, .ms = 20.0}, {.width = 4, .ms = 22.0}}}, 3.0);
+  EXPECT_EQ(curve.detour_ms(4, 1), 3.0) << "the graph is not known: either builds its own";
+  std::int32_t graph = 0;
+  for (int pass = 0; pass < 2000; ++pass) {
+    const std::int32_t width = pass % 20 == 0 ? 4 : 1;
+    const double rebuilt_ms = std::exchange(graph, width) == width ? 0.0 : 6.0;
+    curve.note(width, 2.0 * (width == 4 ? 22.0 : 20.0) + rebuilt_ms);
+  }
+  EXPECT_NEAR(curve.ms(1), 40.0, 0.5) << "the machine is half as fast by now";
+  EXPECT_NEAR(curve.ms(4), 44.0, 0.5);
+  EXPECT_NEAR(curve.detour_ms(4, 1), 12.0, 0.2) << "two graphs";
+  EXPECT_NEAR(curve.rebuild_ms(4), 6.0, 0.1);
+  EXPECT_EQ(curve.rebuild_ms(1), 0.0);
+  curve.note(4, 50.0);
+  EXPECT_EQ(curve.detour_ms(4, 1), 0.0) << "a plain pass would build its graph now";
+  EXPECT_NEAR(curve.detour_ms(3, 1), 6.0, 0.1);
+  EXPECT_EQ(curve.detour_ms(1, 1), 0.0);
+  for (const std::int32_t prompt : {0, CostCurve::kMaxWidth + 1}) {
+    curve.note(4, 44.0);
+    curve.note(prompt, 44.0);
+    EXPECT_NEAR(curve.rebuild_ms(4), 6.0, 0.1) << "of the pass before nothing else is known";
+    curve.note(4, 44.0 + curve.rebuild_ms(4));
+    EXPECT_EQ(curve.rebuild_ms(4), 0.0);
+  }
+  // A pass that took less than its graph was built anyway.
+  for (int i = 0; i < 100; ++i) curve.note(1 + i % 2, 1.0);
+  EXPECT_GT(curve.ms(1), 0.0);
+  const std::vector<CostPoint> point = {{.width = 1, .ms = 20.0}};
+  for (const double impossible : {-1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_EQ(CostCurve(point, impossible).rebuild_ms(2), 0.0);
   }
 }
 

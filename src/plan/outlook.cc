@@ -14,7 +14,12 @@ constexpr double kSurelyLess = 1.0 - 1e-12;  // whatever was rounded
 
 StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_ready,
                      std::int32_t most, bool reads_again)
-    : others_ms_(std::max(0.0, curve.ms(base) - curve.ms(n_ready))) {
+    : others_ms_(std::max(0.0, curve.ms(base) - curve.ms(n_ready))), plain_width_(base) {
+  const bool has_others = base > n_ready;
+  if (!has_others) {
+    before_ms_ = curve.rebuild_ms(base);
+    behind_ms_ = curve.rebuild_ms();
+  }
   const std::size_t n = static_cast<std::size_t>(std::max(most, 0)) + 1;
   ms_.resize(n);
   filled_.resize(n);
@@ -25,7 +30,8 @@ StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_r
   for (std::size_t i = n; i-- > 0;) {
     const std::int32_t nodes = static_cast<std::int32_t>(i);
     // The difference of two estimates may be anything, less than nothing too.
-    const double measured = curve.ms(base + nodes) - others_ms_;
+    const double detour_ms = has_others ? 0.0 : curve.detour_ms(base + nodes, base);
+    const double measured = curve.ms(base + nodes) - others_ms_ + detour_ms;
     const double own = others_ms_ > 0.0 ? std::max(measured, curve.ms(n_ready)) : measured;
     ms_[i] = std::min(own, least_ms);
     filled_[i] = own <= least_ms ? nodes : least;
@@ -37,6 +43,10 @@ StepCosts::StepCosts(const CostCurve& curve, std::int32_t base, std::int32_t n_r
     const std::int32_t tokens = static_cast<std::int32_t>(i);
     again_ms_.push_back(std::max(0.0, curve.ms(n_ready + tokens) - curve.ms(n_ready)));
   }
+}
+
+double StepCosts::took_ms(double ms, std::int32_t width) const {
+  return ms - others_ms_ - before_ms_ + (width == plain_width_ ? 0.0 : behind_ms_);
 }
 
 Outlook best_outlook(const StepSoFar& step) {

@@ -10,6 +10,9 @@
 // whatever is chosen: that is left out of T. Else a token would seem worth what it costs in this
 // slow step, where it will cost a usual step's time if it is not guessed now.
 //
+// A step of another width than a plain one takes the time of a graph of its own, and so does the
+// plain one behind it (CostCurve::detour_ms). Beside prompts every step has a width of its own.
+//
 // Whether a drafter should be asked for another guess is the same question about a step that does
 // not exist yet: with the nodes that it is expected to add, and the time that it will take.
 //
@@ -53,8 +56,9 @@ class StepCosts {
   double ms(std::int32_t nodes) const { return ms_[static_cast<std::size_t>(nodes)]; }
   // How many are sent then: at least `nodes`.
   std::int32_t filled(std::int32_t nodes) const { return filled_[static_cast<std::size_t>(nodes)]; }
-  // What was left out.
-  double others_ms() const { return others_ms_; }
+  // A pass of these requests with `width` tokens that took `ms`, in these terms: what was left out
+  // is, and the graphs are counted that it makes others build.
+  double took_ms(double ms, std::int32_t width) const;
   bool reads_again() const { return !again_ms_.empty(); }
   // What `tokens` tokens (1 to most()) that are read again add to a step of these requests; 0 where
   // nothing is read again.
@@ -67,6 +71,9 @@ class StepCosts {
   std::vector<std::int32_t> filled_;
   std::vector<double> again_ms_;  // by tokens; empty: nothing is read again
   double others_ms_ = 0.0;
+  std::int32_t plain_width_ = 1;
+  double before_ms_ = 0.0;  // what the plain pass would take for its graph
+  double behind_ms_ = 0.0;  // what the plain pass behind another width takes for it
 };
 
 // A step that may still grow.

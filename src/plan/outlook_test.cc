@@ -164,13 +164,42 @@ TEST(Outlook, APromptInTheBatchMakesNoGuessWorthMore) {
   const std::vector<CostPoint> points = {
       {.width = 1, .ms = 30.0}, {.width = 8, .ms = 65.0}, {.width = 16, .ms = 105.0}};
   const StepCosts costs(CostCurve(points), 101, 1, 8);
-  EXPECT_NEAR(costs.others_ms(), 105.0 + 85 * 5.0 - 30.0, 1e-9);
+  EXPECT_NEAR(costs.took_ms(540.0, 101), 540.0 - (105.0 + 85 * 5.0 - 30.0), 1e-9);
   EXPECT_NEAR(costs.ms(0), 30.0, 1e-9);
   EXPECT_NEAR(costs.ms(2), 40.0, 1e-9);
   const std::vector<float> unlikely = {0.15f, 0.1f};
   EXPECT_EQ(best_outlook({unlikely, 1, &costs, 0.0}).nodes, 0);
   const std::vector<float> likely = {0.5f, 0.1f};
   EXPECT_EQ(best_outlook({likely, 1, &costs, 0.0}).nodes, 1);
+}
+
+// One wide step among plain ones makes two graphs be built, one among others of other widths only
+// its own.
+TEST(Outlook, AStepOfAnotherWidthTakesTheTimeOfItsGraphs) {
+  const std::vector<CostPoint> points = {
+      {.width = 1, .ms = 30.0}, {.width = 2, .ms = 32.0}, {.width = 3, .ms = 34.0}};
+  CostCurve curve(points, 4.0);
+  curve.note(1, 34.0);
+  const StepCosts among_plain(curve, 1, 1, 2);
+  EXPECT_NEAR(among_plain.ms(0), 30.0, 1e-9);
+  EXPECT_NEAR(among_plain.ms(1), 40.0, 1e-9);
+  EXPECT_NEAR(among_plain.took_ms(30.0, 1), 30.0, 1e-9);
+  EXPECT_NEAR(among_plain.took_ms(36.0, 2), 40.0, 1e-9) << "the plain one behind it is to come";
+  const std::vector<float> chain = {0.3f};
+  EXPECT_EQ(best_outlook({chain, 1, &among_plain, 0.0}).nodes, 0);
+
+  curve.note(3, 38.0);
+  const StepCosts among_wide(curve, 1, 1, 2);
+  EXPECT_NEAR(among_wide.ms(1), 34.0, 1e-9);
+  EXPECT_EQ(among_wide.filled(1), 2) << "that graph is there";
+  EXPECT_NEAR(among_wide.ms(2), 34.0, 1e-9);
+  EXPECT_NEAR(among_wide.took_ms(34.0, 1), 30.0, 1e-9);
+  EXPECT_NEAR(among_wide.took_ms(36.0, 2), 36.0, 1e-9);
+  EXPECT_NEAR(among_wide.took_ms(34.0, 3), 34.0, 1e-9);
+  EXPECT_EQ(best_outlook({chain, 1, &among_wide, 0.0}).nodes, 1);
+
+  const StepCosts beside_a_prompt(curve, 9, 1, 2);
+  EXPECT_NEAR(beside_a_prompt.ms(1) - beside_a_prompt.ms(0), 2.0, 1e-9);
 }
 
 // A pass that was held up is noted as dearer than a wider one: no step takes less than its own

@@ -71,7 +71,7 @@ double Planner::expected_share(std::size_t drafter, std::int32_t n_ready) const 
                            : acceptance_.prediction(drafter, depth);
     tokens += chance;
     passes_ms += pass_ms(drafter, depth == 1, n_ready);
-    const double ms = target_.ms(n_ready * (1 + depth)) / n + passes_ms;
+    const double ms = (target_.ms(n_ready * (1 + depth)) + target_.rebuild_ms()) / n + passes_ms;
     best_ms = std::min(best_ms, ms / tokens);
   }
   return plain_ms > 0.0 ? 1.0 - best_ms / plain_ms : 0.0;

@@ -128,7 +128,8 @@ class Planner {
 
   // --- steps ---
 
-  // A pass of the target with `width` tokens took `ms`.
+  // A pass of the target with `width` tokens took `ms`. A width of 0: one that says nothing of
+  // others, with a prompt in it.
   void note_target(std::int32_t width, double ms) { target_.note(width, ms); }
   // A step took `ms`, all in all.
   void note_step(double ms);

@@ -35,8 +35,8 @@ class Target {
   virtual ExactMode exact_mode() const = 0;
   virtual const ModelInfo& info() const = 0;
 
-  // What its passes took when it was opened, by width; empty: not measured.
-  virtual std::vector<CostPoint> costs() const { return {}; }
+  // What its passes took when it was opened; no points: not measured.
+  virtual PassCosts costs() const { return {}; }
 
   // What was learned of drafters for it is kept there; null: nowhere (serve/experiences.h).
   virtual ExperienceStore* experiences() { return nullptr; }

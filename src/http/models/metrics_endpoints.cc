@@ -20,7 +20,7 @@ using json::Json;
 
 Json curve_json(const Runtime& runtime) {
   const std::shared_ptr<const Target> target = runtime.target();
-  return api::costs_json(target == nullptr ? std::vector<CostPoint>() : target->costs());
+  return api::costs_json(target == nullptr ? std::vector<CostPoint>() : target->costs().points);
 }
 
 Json floor_json(ServerState& server, const std::string& name, Runtime& runtime) {
