@@ -11,7 +11,8 @@ program's cache.
 
 With --until X rounds are added until the 95 % interval of ours / best peer, over all of these prompts,
 is less than X wide each way at every temperature, and --rounds is the least, --most-rounds the most.
-Whether it is less than 0.05 is said in any case.
+Whether it is less than 0.05 is said in any case. What ends it early (Ctrl-C, SIGTERM, a program that
+fails) does so behind the tables of what was measured.
 
 A figure is tokens a second after the first token, (n - 1) / (time between the first token and the
 last), by each program's own clock; the median over prompts and rounds of a category. "Best peer" is
@@ -21,17 +22,18 @@ process, prompt included, for each token said: on a machine that is shared it sa
 Temperatures are without filters; "0.8d" is 0.8 with llama.cpp's default filters. Needs llama-server (`./dev peers`).
 """
 import argparse
+import contextlib
 import functools
 import json
-import math
 import os
 import re
 import signal
-import statistics
+import subprocess
 import sys
 import time
 
-from subjects import CONTEXT, Rpc, llama_server, processor, processor_seconds
+from peer_tables import interval, print_tables
+from subjects import CONTEXT, Rpc, at_least, llama_server, output_file, processor, processor_seconds
 
 NO_FILTERS = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 DEFAULT_FILTERS = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
@@ -63,8 +65,10 @@ class Peer:
     def stop(self):
         self.server.stop()
 
+
 LEAST_TOKENS = 8  # of a text that is timed
-WANTED = 0.05  # the interval of a ratio, each way: what is called sure (docs/benchmarks.md)
+PEER = re.compile(r"none|draft-(simple|eagle3)(:[1-9]\d*)?|(draft|ngram)-[a-z0-9-]+")
+OURS = re.compile(r"[a-z0-9-]+([,/][a-z0-9-]+)*(@(auto|[1-9]\d*))?")
 
 
 @functools.cache
@@ -158,10 +162,10 @@ def complete(subject, prompt, sampling, seed, tokens):
     return result
 
 
-def measure(subjects, prompts, temperatures, rounds, enough, tokens):
-    """{(category, temperature): {subject: [result of each round and prompt]}}: `rounds` is (least, most),
-    and further rounds are added until enough(results)."""
-    results = {}
+def measure(results, subjects, prompts, temperatures, rounds, enough, tokens):
+    """Fills {(category, temperature): {subject: [result of each round and prompt]}}, so that what was
+    measured is there where it ends early: `rounds` is (least, most), and further rounds are added until
+    enough(results)."""
     names = list(subjects)
     turn = 0
     for seed in range(1, rounds[1] + 1):
@@ -183,142 +187,31 @@ def measure(subjects, prompts, temperatures, rounds, enough, tokens):
                 print(f"{where}: {speeds}", file=sys.stderr)
         if seed >= rounds[0] and enough(results):
             break
-    return results
 
 
-def median(results):
-    return statistics.median(r["tps"] for r in results)
+def temperatures_of(text):
+    temperatures = text.split(",")
+    for temperature in temperatures:
+        if not re.fullmatch(r"\d+(\.\d+)?d?", temperature):
+            raise argparse.ArgumentTypeError(f"'{temperature}' is no temperature, as 0, 1 or 0.8d")
+    return temperatures
 
 
-def rate(results):
-    drafted = sum(r["drafted"] for r in results)
-    return f" ({sum(r['accepted'] for r in results)}/{drafted})" if drafted else ""
+def width_of_interval(text):
+    if not re.fullmatch(r"\d*\.?\d+", text) or float(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' must be a number above 0, as 0.05")
+    return float(text)
 
 
-def geometric_mean(values):
-    return math.exp(statistics.mean(math.log(v) for v in values))
+def setting_of(pattern):
+    def read(text):
+        if not pattern.fullmatch(text):
+            raise argparse.ArgumentTypeError(f"'{text}' is no setting; --help says which there are")
+        return text
+    return read
 
 
-def spread(ours, peer):
-    """The ratio of each round alone, least and greatest, as " (0.97-1.12)"."""
-    rounds = sorted({r["round"] for r in ours})
-    if len(rounds) < 2:
-        return ""
-    ratios = [median([r for r in ours if r["round"] == k]) /
-              median([r for r in peer if r["round"] == k]) for k in rounds]
-    return f" ({min(ratios):.2f}-{max(ratios):.2f})"
-
-
-def best_of(cell, peers):
-    return max(peers, key=lambda n: median(cell[n]))
-
-
-def student(freedom):
-    """Of the t distribution, for 95 %; beyond the table to 1 %."""
-    few = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-    return few[freedom - 1] if freedom <= len(few) else 1.96 + 2.4 / freedom + 3.0 / freedom ** 2
-
-
-def interval(results, temperature, ours, peers):
-    """Ours / best peer, the geometric mean of all prompts, and half of the width of its 95 % interval as
-    a logarithm: for these prompts, by how much a prompt's rounds differ. (How much prompts differ is in
-    the table.)"""
-    means, squares, freedom, variance = [], 0.0, 0, 0.0
-    for (_, t), cell in results.items():
-        if t != temperature:
-            continue
-        best = best_of(cell, peers)
-        prompts = {}
-        for a, b in zip(cell[ours], cell[best]):
-            prompts.setdefault(a["prompt"], []).append(math.log(a["tps"] / b["tps"]))
-        for logs in prompts.values():
-            means.append(statistics.mean(logs))
-            squares += sum((x - means[-1]) ** 2 for x in logs)
-            freedom += len(logs) - 1
-            variance += 1.0 / len(logs)
-    mean = math.exp(statistics.mean(means))
-    if freedom < 1:
-        return mean, math.inf
-    return mean, student(freedom) * math.sqrt(variance * squares / freedom) / len(means)
-
-
-def over_prompts(results, temperature, ours, peers):
-    """Ours / the best peer of its category over single prompts, each the mean of its rounds: geometric
-    mean, its 95 % interval by how much prompts differ, and the least. None with fewer than two."""
-    logs = {}
-    for (category, t), cell in results.items():
-        if t != temperature:
-            continue
-        for a, b in zip(cell[ours], cell[best_of(cell, peers)]):
-            logs.setdefault((category, a["prompt"]), []).append(math.log(a["tps"] / b["tps"]))
-    means = [statistics.mean(rounds) for rounds in logs.values()]
-    if len(means) < 2:
-        return None
-    mean, freedom = statistics.mean(means), len(means) - 1
-    half = student(freedom) * statistics.stdev(means) / math.sqrt(len(means))
-    return [math.exp(x) for x in (mean, mean - half, mean + half, min(means))]
-
-
-def sureness(mean, half):
-    """How sure the ratio over all rounds is, half of the width of its interval a logarithm."""
-    said = f"Over all rounds of these prompts, ours / best peer: {mean:.3f}"
-    if half < 1:
-        said += f", 95 %: {mean * math.exp(-half):.3f} to {mean * math.exp(half):.3f}"
-    if half < WANTED:
-        return said
-    return said + f"; not known to {WANTED:.0%}: give more --rounds, or --until {WANTED}"
-
-
-def print_tables(results, peers, ours):
-    """One table a temperature; what is compared is the first of `ours` that is not plain."""
-    best_ours = next((n for n in ours if n != "plain"), None)
-    for temperature in dict.fromkeys(t for _, t in results):
-        ratios = {"its plain": [], "best peer": [], "plain": [], "best peer, processor time": []}
-        print(f"\nTemperature {temperature}\n")
-        print("| prompts | " + " | ".join([f"llama-server {n}" for n in peers] +
-                                          [f"Outrider {n}" for n in ours]) +
-              " | best peer | ours / best peer | ours / our plain | same text |")
-        print("| --- " * (len(peers) + len(ours) + 5) + "|")
-        for (category, t), cell in results.items():
-            if t != temperature:
-                continue
-            columns = [f"{median(cell[n]):.1f}{rate(cell[n])}" for n in peers + ours]
-            best = best_of(cell, peers) if peers else None
-            row = [category] + columns + [best or ""]
-            ours_tps = median(cell[best_ours]) if best_ours else 0.0
-            if best and best_ours:
-                ratios["best peer"].append(ours_tps / median(cell[best]))
-                cpu = [[r["cpu_ms"] for r in cell[n] if r.get("cpu_ms")] for n in (best_ours, best)]
-                if cpu[0] and cpu[1]:
-                    ratios["best peer, processor time"].append(
-                        statistics.median(cpu[1]) / statistics.median(cpu[0]))
-            row.append(f"{ratios['best peer'][-1]:.2f}{spread(cell[best_ours], cell[best])}"
-                       if best and best_ours else "")
-            same = ""
-            if "plain" in ours and best_ours:
-                ratios["its plain"].append(ours_tps / median(cell["plain"]))
-                same = all(a["text"] == b["text"]
-                           for n in ours for a, b in zip(cell["plain"], cell[n]))
-                same = "yes" if same else "NO"
-            row.append(f"{ratios['its plain'][-1]:.2f}" if same else "")
-            if "plain" in ours and "none" in peers:
-                ratios["plain"].append(median(cell["plain"]) / median(cell["none"]))
-            print("| " + " | ".join(row + [same]) + " |")
-        for name, values in ratios.items():
-            if values:
-                what = "our plain / llama-server's plain" if name == "plain" else f"ours / {name}"
-                print(f"\nGeometric mean of {what}: {geometric_mean(values):.3f} "
-                      f"(least {min(values):.2f})")
-        if peers and best_ours:
-            mean, half = interval(results, temperature, best_ours, peers)
-            print("\n" + sureness(mean, half))
-            prompts = over_prompts(results, temperature, best_ours, peers)
-            if prompts:
-                print(f"\nOver single prompts, ours / best peer: {prompts[0]:.3f}, 95 %: "
-                      f"{prompts[1]:.3f} to {prompts[2]:.3f} (least {prompts[3]:.2f})")
-
-
-def main():
+def options():
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -330,20 +223,21 @@ def main():
     parser.add_argument("--prompts", default=os.path.join(here, "bench/prompts.jsonl"),
                         help="JSON lines with category, and prompt, turns or messages")
     parser.add_argument("--categories", help="of the prompts, separated by commas; default: all")
-    parser.add_argument("--per-category", type=int, default=1, help="prompts")
-    parser.add_argument("--peers", nargs="*", metavar="SETTING",
+    parser.add_argument("--per-category", type=at_least(1), default=1, help="prompts")
+    parser.add_argument("--peers", nargs="*", metavar="SETTING", type=setting_of(PEER),
                         default=["none"] + [f"draft-simple:{n}" for n in (1, 2, 3, 4, 6, 8)])
-    parser.add_argument("--ours", nargs="+", metavar="SETTING",
+    parser.add_argument("--ours", nargs="+", metavar="SETTING", type=setting_of(OURS),
                         default=["auto", "plain"])
-    parser.add_argument("--tokens", type=int, default=96)
-    parser.add_argument("--rounds", type=int, default=1, help="each with another seed")
-    parser.add_argument("--until", type=float, help="repeat until the interval is that narrow: 0.05")
-    parser.add_argument("--most-rounds", type=int, default=12, help="with --until")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--temps", default="0,0.8d,1")
+    parser.add_argument("--tokens", type=at_least(LEAST_TOKENS), default=96)
+    parser.add_argument("--rounds", type=at_least(1), default=1, help="each with another seed")
+    parser.add_argument("--until", type=width_of_interval,
+                        help="repeat until the interval is that narrow: 0.05")
+    parser.add_argument("--most-rounds", type=at_least(1), default=12, help="with --until")
+    parser.add_argument("--threads", type=at_least(1), default=os.cpu_count())
+    parser.add_argument("--temps", type=temperatures_of, default="0,0.8d,1")
     parser.add_argument("--peer-args", default="", help="for every llama-server; with '-ctk bf16 "
                         "-ctv f16 -fa on' it says what ours says, so that all work on one text")
-    parser.add_argument("--json", help="also write all figures to this file")
+    parser.add_argument("--json", type=output_file, help="also write all figures to this file")
     parser.add_argument("--check", action="store_true",
                         help="only say what is wrong with the options and the prompts")
     args = parser.parse_args()
@@ -357,12 +251,13 @@ def main():
     except (OSError, ValueError) as error:
         parser.error(str(error))
     if not prompts:
-        parser.error(f"there are no prompts in {args.prompts}, or --per-category is 0")
-    if args.check:
-        return
-    temperatures = args.temps.split(",")
+        parser.error(f"there are no prompts in {args.prompts}")
+    return args, prompts
+
+
+def run(args, prompts, results):
+    """Fills `results`; the programs are gone when it returns or raises."""
     subjects = {}
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the servers would stay
     try:
         for setting in args.peers:
             subjects[setting] = Peer(args, setting)
@@ -374,15 +269,19 @@ def main():
 
         def enough(so_far):
             return not (args.until and args.peers and judged) or all(
-                interval(so_far, t, judged, args.peers)[1] < args.until for t in temperatures)
+                interval(so_far, t, judged, args.peers)[1] < args.until for t in args.temps)
 
         most = max(args.rounds, args.most_rounds) if args.until else args.rounds
-        results = measure(subjects, prompts, temperatures, (args.rounds, most), enough, args.tokens)
+        measure(results, subjects, prompts, args.temps, (args.rounds, most), enough, args.tokens)
         if not enough(results):
             print(f"After {most} rounds the interval is still wider than {args.until}.")
     finally:
         for subject in subjects.values():
-            subject.stop()
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # the others must go, too
+                subject.stop()
+
+
+def show(args, results):
     print(f"{time.strftime('%Y-%m-%d')}, {processor()}, {args.threads} threads, target "
           f"{os.path.basename(args.target)}, draft {os.path.basename(args.draft or 'none')}, "
           f"{args.tokens} tokens, {args.per_category} prompts a category, "
@@ -396,5 +295,28 @@ def main():
                        for (c, t), cell in results.items()], file, indent=1)
 
 
+def main():
+    args, prompts = options()
+    if args.check:
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the servers would stay
+    results, ended = {}, None
+    try:
+        run(args, prompts, results)
+    except BaseException as error:  # what was measured took hours: it is shown whatever ended it
+        ended = error
+    if not results:
+        raise ended or SystemExit("no text was long enough to be timed")
+    if ended:
+        texts = sum(len(cell[args.ours[0]]) for cell in results.values())
+        print(f"Ended early, behind {texts} texts of each setting; those count.")
+    show(args, results)
+    if ended:
+        raise ended
+
+
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

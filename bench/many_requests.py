@@ -11,7 +11,7 @@ import concurrent.futures
 import os
 import threading
 
-from subjects import Server, ask_chat, processor, resident_bytes
+from subjects import Server, ask_chat, at_least, processor, resident_bytes
 
 
 def ask(port, number, args):
@@ -32,8 +32,8 @@ def main():
     parser.add_argument("--target", required=True)
     parser.add_argument("--draft")
     parser.add_argument("--outrider", default="build/outrider")
-    parser.add_argument("--requests", type=int, default=10000)
-    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--requests", type=at_least(1), default=10000)
+    parser.add_argument("--clients", type=at_least(1), default=4)
     parser.add_argument("--tokens", type=int, default=8, help="of an answer, at most")
     args = parser.parse_args()
     draft = ["-d", args.draft] if args.draft else []
@@ -49,7 +49,7 @@ def main():
             if number is None:
                 return
             ask(server.port, number, args)
-            if number % (args.requests // 10) == 0 or number * 100 == args.requests:
+            if number % max(args.requests // 10, 1) == 0 or number * 100 == args.requests:
                 pid = server.process.pid
                 handles, threads = (len(os.listdir(f"/proc/{pid}/{kind}")) for kind in ("fd", "task"))
                 print(f"| {number:,} | {resident_bytes(pid) / 2**20:.1f} | {handles} | {threads} |",

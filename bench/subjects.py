@@ -2,10 +2,12 @@
 import argparse
 import atexit
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
 import platform
+import re
 import signal
 import socket
 import subprocess
@@ -164,8 +166,13 @@ class Rpc:
             time.sleep(0.1)
 
     def stop(self):
-        self.process.stdin.close()
-        self.process.wait(60)
+        with contextlib.suppress(BrokenPipeError):  # where it ended by itself
+            self.process.stdin.close()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 class Outrider:
@@ -178,10 +185,11 @@ class Outrider:
         self.rpc.wait_until_loaded(args.draft)
 
     def complete(self, prompt, tokens, speculative):
+        """-> the tokens that were said, and their text."""
         result = self.rpc.call("completion.run", {
             "prompt": prompt, "temp": 0, "max_tokens": tokens, "ignore_eos": True,
             "speculative": speculative})
-        return result["usage"]["completion_tokens"]
+        return result["usage"]["completion_tokens"], result["text"]
 
     def cpu_s(self):
         """Processor time that it has taken so far, all threads together."""
@@ -203,10 +211,31 @@ class Peer:
     def complete(self, prompt, tokens, _):
         body = {"prompt": prompt, "n_predict": tokens, "temperature": 0, "ignore_eos": True,
                 "cache_prompt": False}
-        return self.server.post("/completion", body)["timings"]["predicted_n"]
+        result = self.server.post("/completion", body)
+        return result["timings"]["predicted_n"], result["content"]
+
+    def cpu_s(self):
+        return processor_seconds(self.server.process)
 
     def stop(self):
         self.server.stop()
+
+
+def at_least(least):
+    """The type of an option that is a whole number."""
+    def read(text):
+        if not re.fullmatch(r"\d+", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"'{text}' must be a whole number from {least} on")
+        return int(text)
+    return read
+
+
+def output_file(text):
+    """The type of an option that is a file to write: said now, and not after hours of measuring."""
+    place = text if os.path.exists(text) else os.path.dirname(text) or "."
+    if not text or os.path.isdir(text) or not os.access(place, os.W_OK):
+        raise argparse.ArgumentTypeError(f"'{text}' cannot be written")
+    return text
 
 
 def arguments(description):

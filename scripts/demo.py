@@ -56,6 +56,7 @@ def main(arguments):
         print(__doc__.split("\n\n")[1], file=sys.stderr)
         return 2
     binary, target, draft = arguments
+    sys.stdout.reconfigure(errors="replace")  # the lines are drawn with characters Latin-1 has not
     print(f"target: {target}\ndraft:  {draft}\nprompt: {environment('PROMPT', PROMPT)}")
     rows = []
     same, broken = True, False

@@ -26,7 +26,8 @@ on it: a step of b tokens pays when it yields more than T(b)/T(1). It is jagged 
 take less than two), so widths are measured and not computed. Each is measured --repeat times, in
 turn with the others; shown are the median, and between which times half of the passes lie.
 Beside it stands the least that a step can take on this machine, the longer of reading all weights
-once and of making its products, and what it takes with llama.cpp's kernels (--kernels).
+once and of making its products, and what it takes with llama.cpp's kernels (--kernels) at their
+fastest settings, exact or not. Where one of these fails, what was measured before it is printed.
 With -d also what the draft model's passes take, and what its products would in other types of
 weights: fewer bits are not always cheaper, and guess less well.
 Loading a model measures the usual widths once and keeps them in the cache folder for --width
@@ -115,6 +116,7 @@ Status CalibrateCommand::measure(Terminal& terminal, lab::Calibration& result) c
   if (!lab::wants_stock_curve(result)) return Status();
   LocalSetup stock{.target = plan_.target};
   stock.target->kernels = KernelChoice::kStock;
+  stock.target->exact = ExactMode::kOff;  // what their bits cost is not asked for
   stock.loader.measure_costs = false;
   stock.loader.probe_budget_ms = 1.0;  // only its times are asked for
   stock.loader.cache_folder = std::filesystem::path();
@@ -146,10 +148,12 @@ Result<int> CalibrateCommand::run() {
   lab::Calibration result;
   result.machine = this_machine();
   result.command = command_line();
-  OUTRIDER_RETURN_IF_ERROR(measure(watch(), result));
+  const Status measured = measure(watch(), result);
+  if (result.curves.empty()) return measured;
   OUTRIDER_RETURN_IF_ERROR(
       print(lab::calibration_json(result), lab::calibration_table(result)).status());
   const Status drawn = plot_ ? write_whole_file(*plot_, lab::calibration_plot(result)) : Status();
+  OUTRIDER_RETURN_IF_ERROR(measured);
   OUTRIDER_RETURN_IF_ERROR(drawn.with_context("--plot"));
   OUTRIDER_RETURN_IF_ERROR(check_kept());
   return kDone;

@@ -48,7 +48,8 @@ cmd_bench() {
   else
     [[ $# -le 1 && ${1:-} != -* ]] ||
       die "bench: give one file of prompts at most; options are for 'bench compare'"
-    [[ -r ${1:-bench/prompts.jsonl} ]] || die "bench: cannot read '$1'"
+    python3 bench/compare_peers.py --target - --draft - --prompts "${1:-bench/prompts.jsonl}" \
+      --check || exit
   fi
   cmd_peers
   cmd_models standin draft_q3_k_s >/dev/null

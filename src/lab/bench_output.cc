@@ -6,7 +6,6 @@
 #include "api/completion_json.h"
 #include "api/status_json.h"
 #include "base/numbers.h"
-#include "base/utf8.h"
 #include "lab/bench_result.h"
 #include "run/stats_table.h"
 
@@ -87,10 +86,27 @@ Json ceiling_json(const std::vector<CostPoint>& costs) {
   return {{"width", ceiling->width}, {"speedup", ceiling->speedup}};
 }
 
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+// Columns are of characters, not of bytes.
+std::size_t characters_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
 std::string padded(const std::string& text, std::size_t width, bool to_right) {
-  if (text.size() >= width) return text;
-  const std::string space(width - text.size(), ' ');
+  const std::size_t used = characters_of(text);
+  if (used >= width) return text;
+  const std::string space(width - used, ' ');
   return to_right ? space + text : text + space;
+}
+
+std::string shortened(const std::string& name, std::size_t width) {
+  if (characters_of(name) <= width) return name;
+  std::size_t end = 0;
+  for (std::size_t n = 0; end < name.size(); ++end) {
+    if (begins_character(name[end]) && n++ == width - 3) break;
+  }
+  return name.substr(0, end) + "...";
 }
 
 std::string identical_text(const BenchGroup& g) {
@@ -101,12 +117,8 @@ std::string identical_text(const BenchGroup& g) {
 
 std::string group_row(const BenchGroup& g) {
   const double steps = static_cast<double>(g.steps);
-  std::string name = g.name;
-  if (name.size() > 22) {
-    name.resize(complete_utf8_prefix(std::string_view(name).substr(0, 19)));
-    name += "...";
-  }
-  return padded(name, 24, false) + padded(g.plain_tps ? fixed(*g.plain_tps, 1) : "-", 9, true) +
+  return padded(shortened(g.name, 22), 24, false) +
+         padded(g.plain_tps ? fixed(*g.plain_tps, 1) : "-", 9, true) +
          padded(g.speculative_tps ? fixed(*g.speculative_tps, 1) : "-", 12, true) +
          padded(speedup_text(g), 22, true) +
          padded(g.steps > 0 ? fixed(static_cast<double>(g.emitted) / steps, 2) : "-", 10, true) +

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/measure_costs.h"
-
 namespace outrider::lab {
 namespace {
 
@@ -87,8 +85,8 @@ void set_first_tokens(BenchGroup& group, const std::vector<BenchPair>& pairs,
     speculative.push_back(pair.speculative.first_token_ms);
   }
   if (plain.empty()) return;
-  group.plain_first_token_ms = quantile(std::move(plain), 0.5);
-  group.speculative_first_token_ms = quantile(std::move(speculative), 0.5);
+  group.plain_first_token_ms = interpolated_quantile(std::move(plain), 0.5);
+  group.speculative_first_token_ms = interpolated_quantile(std::move(speculative), 0.5);
 }
 
 // Those of whole repetitions, where there is one.

@@ -201,6 +201,25 @@ TEST(BenchTable, ALongNameIsCutBetweenCharacters) {
   }
 }
 
+TEST(BenchTable, ColumnsAreOfCharactersAndNotOfBytes) {
+  const auto row_of = [](const std::string& name) {
+    BenchSetting named = setting();
+    named.categories[0] = name;
+    const std::string table = bench_table(sum_up(named, all_pairs(), false));
+    const std::size_t begin = table.find(name.substr(0, 2));
+    return table.substr(begin, table.find('\n', begin) - begin);
+  };
+  const auto times = [](const std::string& text, int n) {
+    std::string all;
+    for (int i = 0; i < n; ++i) all += text;
+    return all;
+  };
+  const std::string figures = row_of("xxxx").substr(24);
+  EXPECT_EQ(row_of(times("\u00FC", 4)), times("\u00FC", 4) + std::string(20, ' ') + figures);
+  EXPECT_EQ(row_of(times("\u00FC", 22)), times("\u00FC", 22) + "  " + figures);
+  EXPECT_EQ(row_of(times("\u00FC", 30)), times("\u00FC", 19) + "...  " + figures);
+}
+
 TEST(BenchReport, IsOnePageThatNeedsNothingAndEscapesWhatItShows) {
   BenchResult result = sum_up(setting(), all_pairs(), false);
   result.costs = {{.width = 1, .ms = 10.0}, {.width = 4, .ms = 13.0}};

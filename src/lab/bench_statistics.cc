@@ -1,7 +1,9 @@
 #include "lab/bench_statistics.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 
 namespace outrider::lab {
 namespace {
@@ -17,6 +19,14 @@ double mean_log(std::span<const double> values) {
 std::optional<double> geometric_mean(std::span<const double> values) {
   if (values.empty()) return std::nullopt;
   return std::exp(mean_log(values));
+}
+
+double interpolated_quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double rank = share * static_cast<double>(values.size() - 1);
+  const std::size_t below = static_cast<std::size_t>(rank);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (rank - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
 // A table for few degrees, beyond it the expansion by Fisher and Cornish (1960).

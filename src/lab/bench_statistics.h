@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace outrider::lab {
 
@@ -25,6 +26,11 @@ struct Interval {
 // Of the geometric mean of `ratios`, with 95 % confidence. Nothing for fewer than two.
 // REQUIRES: all above 0
 std::optional<Interval> ratio_interval(std::span<const double> ratios);
+
+// The `share`-th quantile (0.5: the median), between two values in proportion (the seventh of
+// Hyndman and Fan's definitions, 1996): of 10 and 100 the quartiles are 32.5 and 77.5. REQUIRES:
+// `values` not empty, share in [0, 1]
+double interpolated_quantile(std::vector<double> values, double share);
 
 // Student's t that lies above 97.5 % of the distribution. To 0.001. REQUIRES: degrees >= 1
 double student_t(int degrees);

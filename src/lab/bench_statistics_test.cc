@@ -17,6 +17,16 @@ TEST(GeometricMean, IsTheRootOfTheProduct) {
   EXPECT_FALSE(geometric_mean(std::vector<double>{}).has_value());
 }
 
+TEST(InterpolatedQuantile, LiesBetweenTheValuesAroundIt) {
+  EXPECT_EQ(interpolated_quantile({100.0, 10.0}, 0.5), 55.0) << "not the lower of two";
+  EXPECT_EQ(interpolated_quantile({100.0, 10.0}, 0.75), 77.5);
+  EXPECT_EQ(interpolated_quantile({9.0, 1.0, 2.0}, 0.75), 5.5);
+  EXPECT_EQ(interpolated_quantile({5.0, 1.0, 2.0, 4.0, 3.0}, 0.25), 2.0);
+  EXPECT_EQ(interpolated_quantile({3.0}, 0.75), 3.0);
+  EXPECT_EQ(interpolated_quantile({1.0, 2.0}, 0.0), 1.0);
+  EXPECT_EQ(interpolated_quantile({1.0, 2.0}, 1.0), 2.0);
+}
+
 // The table of any textbook, two-sided 95 %.
 TEST(StudentT, IsTheTextbooks) {
   for (const auto& [degrees, t] : std::vector<std::pair<int, double>>{{1, 12.706},

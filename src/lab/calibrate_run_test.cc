@@ -46,6 +46,23 @@ TEST_F(CalibrateRunTest, EveryDepthHasACurveAndTheDraftItsPasses) {
   EXPECT_FALSE(wants_stock_curve(result_)) << "there are no kernels in a hand-written model";
 }
 
+TEST(CalibrationTable, TheSpreadOfFewPassesIsSeen) {
+  EXPECT_EQ(summarise({10.0, 100.0}).ms, 55.0);
+  EXPECT_GT(summarise({1.0, 2.0, 9.0}).high_ms, 2.0);
+  Calibration result;
+  const auto table_of = [&result](const std::vector<double>& ms) {
+    result.curves = {curve_of(64, {{.width = 1, .ms = ms}})};
+    return calibration_table(result);
+  };
+  const std::string two = table_of({10.0, 100.0});
+  EXPECT_NE(two.find("32.50 to 77.50"), std::string::npos) << two;
+  EXPECT_NE(two.find("The times vary much (width 1)"), std::string::npos) << two;
+  const std::string steady = table_of({10.0, 10.1});
+  EXPECT_EQ(steady.find("vary much"), std::string::npos) << steady;
+  const std::string one = table_of({10.0});
+  EXPECT_EQ(one.find("10.00 to"), std::string::npos) << "one pass has no spread\n" << one;
+}
+
 TEST_F(CalibrateRunTest, WidthOneAloneIsMeasured) {
   plan_.widths = {1};
   ASSERT_TRUE(measure().ok());

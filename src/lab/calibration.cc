@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/numbers.h"
+#include "lab/bench_statistics.h"
 #include "lab/floor_series.h"
 #include "lab/svg_plot.h"
 #include "run/stats_table.h"
@@ -46,7 +47,9 @@ std::string right(const std::string& text, std::size_t width) {
   return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
 }
 
+// "-": one measurement says nothing of it.
 std::string spread(const MeasuredTime& time) {
+  if (time.n < 2) return "-";
   return fixed(time.low_ms, 2) + " to " + fixed(time.high_ms, 2);
 }
 
@@ -136,9 +139,9 @@ std::string unsteady(const Calibration& c) {
 }  // namespace
 
 MeasuredTime summarise(const std::vector<double>& ms) {
-  return {.ms = quantile(ms, 0.5),
-          .low_ms = quantile(ms, 0.25),
-          .high_ms = quantile(ms, 0.75),
+  return {.ms = interpolated_quantile(ms, 0.5),
+          .low_ms = interpolated_quantile(ms, 0.25),
+          .high_ms = interpolated_quantile(ms, 0.75),
           .n = static_cast<std::int64_t>(ms.size())};
 }
 

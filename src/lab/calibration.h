@@ -17,7 +17,7 @@
 namespace outrider::lab {
 
 // A time that was measured several times: the median, and the quartiles around it, between which
-// half of the measurements lie.
+// half of the measurements lie. Where they fall between two, so in proportion; of one all are that.
 struct MeasuredTime {
   double ms = 0.0;
   double low_ms = 0.0;

@@ -59,6 +59,12 @@ def test_the_unit_waits_for_the_network():
         assert line in unit
 
 
+def test_a_target_that_is_ended_for_want_of_memory_does_not_end_the_unit():
+    unit = (ROOT / "packaging/outrider.service").read_text()
+    service = unit.split("\n[Service]\n")[1].split("\n[Install]\n")[0].splitlines()
+    assert "OOMPolicy=continue" in service, "systemd's default ends all that is left"
+
+
 def test_the_server_has_time_to_write_its_prompt_cache_when_it_is_stopped():
     unit = (ROOT / "packaging/outrider.service").read_text()
     drain = 8  # the default of --drain

@@ -56,6 +56,15 @@ class Demo(unittest.TestCase):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(texts[2], texts[3])
 
+    def test_a_terminal_in_latin_1_gets_what_it_can_show(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = pathlib.Path(folder) / "outrider"
+            command.write_text(LIAR.format(python=sys.executable, exactness="none"))
+            command.chmod(0o755)
+            done = demo(command, PYTHONIOENCODING="latin-1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("temperature 1, speculation on", done.stdout)
+
     def test_control_texts_that_differ_are_told_and_a_bug_is_a_failure(self):
         for exactness, code, sentence in (("exact", 1, "that is a bug"), ("none", 0, "The texts differ")):
             with tempfile.TemporaryDirectory() as folder:
