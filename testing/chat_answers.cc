@@ -97,7 +97,12 @@ std::vector<ChatAnswer> make_answers() {
 
 std::vector<ChatAnswer> lfm2_answers() {
   const std::string call = "<|tool_call_start|>[get_weather(city=\"Paris\")]<|tool_call_end|>";
+  // Python's strings, as the grammar lets them be.
+  const std::string lines =
+      "<|tool_call_start|>[get_weather(city='Paris,\n\tthe \"old\" \\'town\\'')]<|tool_call_end|>";
+  const ToolCall escaped = {"", "get_weather", R"({"city":"Paris,\n\tthe \"old\" 'town'"})"};
   return {{"LFM2-8B-A1B", call, {"", "", {rewritten()}}},
+          {"LFM2.5-Instruct", lines, {"", "", {escaped}}},
           {"LFM2-8B-A1B", "No call.", {"No call.", "", {}}},
           {"LFM2.5-Instruct", "Look." + call, {"Look.", "", {rewritten()}}}};
 }

@@ -315,6 +315,7 @@ Status FakeModel::share(SeqId from, SeqId to, Pos new_length) {
 Result<std::vector<std::uint8_t>> FakeModel::save(SeqId seq) {
   if (!dead_.ok()) return dead_;
   require(!tentative(seq).open, "commit before saving");
+  ++saves_;
   std::vector<std::uint8_t> bytes;
   for (const Token token : text(seq)) bytes.push_back(static_cast<std::uint8_t>(token));
   return bytes;

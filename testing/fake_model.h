@@ -53,6 +53,7 @@ class FakeModel : public LanguageModel {
   Status share(SeqId from, SeqId to, Pos length) override;
   // Its text's bytes.
   Result<std::vector<std::uint8_t>> save(SeqId seq) override;
+  std::uint64_t saved_bytes(SeqId seq) const override { return text(seq).size(); }
   Status restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override { interrupt_ = flag; }
 
@@ -87,6 +88,7 @@ class FakeModel : public LanguageModel {
   std::int64_t rows_encoded() const { return rows_encoded_; }
   const std::vector<Token>& text(SeqId seq) const;
   std::int64_t shares() const { return shares_; }  // that succeeded
+  std::int64_t saves() const { return saves_; }
 
  private:
   // What of a sequence is tentative.
@@ -133,6 +135,7 @@ class FakeModel : public LanguageModel {
   std::int64_t tokens_evaluated_ = 0;
   std::int64_t rows_encoded_ = 0;
   std::int64_t shares_ = 0;
+  std::int64_t saves_ = 0;
 };
 
 // Tokens are single bytes 'a', 'b', ... unless pieces are given; token `end` (if any) ends the

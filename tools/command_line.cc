@@ -20,6 +20,7 @@
 #include "tools/options/help.h"
 #include "tools/options/needs.h"
 #include "tools/options/options.h"
+#include "tools/options/shell_word.h"
 #include "tools/options/usage.h"
 #include "tools/report.h"
 #include "tools/text_output.h"
@@ -103,20 +104,8 @@ Command& chosen_command(const CLI::App& root,
 
 // The arguments as one line that a shell reads as the same arguments.
 std::string typed(int argc, const char* const* argv) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%";
   std::string line = "outrider";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    line += ' ';
-    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos) {
-      line += argument;
-      continue;
-    }
-    line += '\'';
-    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
+  for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
   return line;
 }
 

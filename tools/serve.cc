@@ -118,6 +118,7 @@ class ServeCommand : public Command {
   // used, and where it has no drafter of its own and the options name that.
   Status wait_until_open(Catalog& catalog, Terminal& terminal) const;
   std::vector<CostPoint> floor_of(const Target& target) const;
+  void warn_of_few_connections(const http::Listener& listener) const;
   // Listens and answers until a signal comes.
   Status serve(Catalog& catalog, Terminal& terminal);
 
@@ -214,6 +215,15 @@ std::vector<CostPoint> ServeCommand::floor_of(const Target& target) const {
   return points;
 }
 
+void ServeCommand::warn_of_few_connections(const http::Listener& listener) const {
+  if (listener.connections() >= static_cast<std::size_t>(server_.max_connections)) return;
+  print_warning("this process may have too few files for --max-connections " +
+                std::to_string(server_.max_connections) + ": it takes " +
+                std::to_string(listener.connections()) +
+                " connections at once; a higher hard limit (ulimit -Hn, LimitNOFILE= of systemd, "
+                "docker run --ulimit nofile=) allows more");
+}
+
 Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   http::Server server(server_, catalog);
   server.state().floors().measure_with([this](const Target& target) { return floor_of(target); });
@@ -234,6 +244,7 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   }
   Result<std::unique_ptr<http::Listener>> listener = http::Listener::create(server);
   if (!listener.ok()) return listener.status();
+  warn_of_few_connections(**listener);
   Status listened;
   Listening listening(**listener, terminal.signals, listened);
   const bool is_v6 = server_.host.find(':') != std::string::npos;

@@ -1,6 +1,7 @@
 #include "api/completion_json.h"
 
 #include <cmath>
+#include <utility>
 
 #include "api/chat_params.h"
 #include "api/status_json.h"
@@ -112,6 +113,11 @@ Json bytes_json(const std::string& text) {
   Json bytes = Json::array();
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
   return bytes;
+}
+
+Json piece_json(std::string_view piece) {
+  std::string text(piece);
+  return first_invalid_utf8(text) ? bytes_json(text) : Json(std::move(text));
 }
 
 void add_kernels(const KernelUse& kernels, Json* object) {

@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "engine/request.h"
@@ -66,6 +67,10 @@ inline json::Json text_or_null(const std::string& text) {
 
 // 0 to 255 each.
 json::Json bytes_json(const std::string& text);
+
+// A token's piece: a string, or its bytes where these are no whole characters, which a string could
+// not show.
+json::Json piece_json(std::string_view piece);
 
 // null where there is nothing to divide by.
 template <typename Part, typename Whole>

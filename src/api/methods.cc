@@ -145,7 +145,7 @@ Result<Json> tokenize(const MethodContext& context, const Json& params) {
   if (with_pieces) {
     OUTRIDER_RETURN_IF_ERROR(check_listed(tokens->size(), "text", kListedWithPieces));
     Json pieces = Json::array();
-    for (const Token token : *tokens) pieces.push_back(std::string(vocabulary.piece(token)));
+    for (const Token token : *tokens) pieces.push_back(piece_json(vocabulary.spelled(token)));
     answer["pieces"] = std::move(pieces);
   }
   return answer;
@@ -168,11 +168,18 @@ void read_tokens(JsonFields& fields, std::vector<Token>& tokens) {
 Result<Json> detokenize(const MethodContext& context, const Json& params) {
   JsonFields fields(params);
   std::vector<Token> tokens;
+  bool special = false;
   read_tokens(fields, tokens);
+  fields.boolean("special", special);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   OUTRIDER_ASSIGN_OR_RETURN(std::shared_ptr<const Target> target, ready_target(context));
-  Result<std::string> text = target->vocabulary().detokenize(tokens);
+  const Vocabulary& vocabulary = target->vocabulary();
+  Result<std::string> text = vocabulary.detokenize(tokens);  // also checks the ids
   if (!text.ok()) return text.status().about("tokens");
+  if (special) {
+    text->clear();
+    for (const Token token : tokens) *text += vocabulary.spelled(token);
+  }
   return Json{{"text", std::move(*text)}};
 }
 
@@ -276,8 +283,12 @@ std::span<const Method> methods() {
       {"text", "string", "UTF-8"},
       {"add_special", "boolean", "what the model wants in front, such as BOS; default true"},
       {"parse_special", "boolean", "<|im_end|> and the like are control tokens; default true"},
-      {"with_pieces", "boolean", "the text of each token as well; default false"}};
-  static const Parameter kDetokenizeParameters[] = {{"tokens", "array", "token ids"}};
+      {"with_pieces", "boolean",
+       "the text of each token as well, control tokens by their names; its bytes (0 to 255 each) "
+       "where these are no whole characters; default false"}};
+  static const Parameter kDetokenizeParameters[] = {
+      {"tokens", "array", "token ids"},
+      {"special", "boolean", "control tokens by their names, else left out; default false"}};
   static const Parameter kPollParameters[] = {
       {"id", "integer", "of completion.start"},
       {"wait_ms", "integer", "wait so long until there is something new; default 0"}};

@@ -48,6 +48,7 @@ TEST(Methods, ParametersThatAreListedAreKnownAndOthersAreRefused) {
       if (method.parameters.front().name == "role") params = {{"role", "target"}};
       if (name == "model.load") params["path"] = "a";
       if (name == "tokenize") params["text"] = "a";
+      if (name == "detokenize") params["tokens"] = {1};
       params[std::string(parameter.name)] = Json::array({Json::array()});
       const Json error = fake.error(name, params);
       EXPECT_EQ(error["code"], -32602) << name << " " << params;
@@ -125,6 +126,18 @@ TEST(Methods, TextsAndTokensThereAndBack) {
   EXPECT_EQ(fake.error("detokenize",
                        {{"tokens", std::vector<Token>(kMaxListed + 1, 0)}})["data"]["field"],
             "tokens");
+}
+
+TEST(Methods, NoTokenIsLostOnTheWayToTextsAndBack) {
+  FakeService fake;
+  testing::FakeFile file;
+  file.pieces = {{0, "a"}, {1, "\xC3"}, {2, ""}};
+  fake.loader().add("bytes", file);
+  fake.load("target", "bytes");
+  EXPECT_EQ(fake.result("tokenize", {{"text", "abc"}, {"with_pieces", true}})["pieces"],
+            Json::array({"a", Json::array({0xC3}), "<2>"}));
+  EXPECT_EQ(fake.result("detokenize", {{"tokens", {0, 2}}})["text"], "a");
+  EXPECT_EQ(fake.result("detokenize", {{"tokens", {0, 2}}, {"special", true}})["text"], "a<2>");
 }
 
 TEST(Methods, ACompletionIsStartedPolledAndGone) {

@@ -13,6 +13,7 @@
 #include "draft/translated/vocabulary_map.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_rule.h"
+#include "llama/files/file_stamps.h"
 #include "llama/files/gguf_family.h"
 #include "llama/model/memory.h"
 #include "llama/open_target.h"
@@ -43,6 +44,17 @@ LoadHooks then(LoadHooks hooks, const std::function<void()>& at_weights) {
 LoadHooks with_log(LoadHooks hooks, const LogSink& log) {
   if (!hooks.log) hooks.log = log;
   return hooks;
+}
+
+// Whether the files that lie there are still those of `stamps`, which was asked before they were
+// opened. Else what is known of them is another model's, which a note says.
+bool are_same_files(const std::string& stamps, const ModelOptions& options,
+                    std::vector<std::string>& notes) {
+  if (llama::file_stamps(options.path, options.lora) == stamps) return true;
+  notes.push_back("'" + options.path +
+                  "' or a file of it was changed while it was loaded, so nothing is kept of it: "
+                  "neither what it reads nor what is measured; load it again");
+  return false;
 }
 
 Result<LoadedTarget::Parts> load_here(const ModelOptions& options, const LlamaLoaderOptions& how,
@@ -78,11 +90,16 @@ Result<std::unique_ptr<Target>> LlamaLoader::load_target(const ModelOptions& opt
   }
   hooks = then(hooks, options_.at_weights);
   const bool elsewhere = options.isolate || !options.workers.empty();
+  const std::string stamps = llama::file_stamps(options.path, options.lora);
   OUTRIDER_ASSIGN_OR_RETURN(
       LoadedTarget::Parts target,
       elsewhere ? load_isolated_target(options, how, hooks) : load_here(options, how, hooks));
-  const std::string key = times_key(target.model->capabilities(), options);
+  std::string key = times_key(target.model->capabilities(), options);
   if (!elsewhere) target.state_identity = state_key(key, options);
+  if (!are_same_files(stamps, options, target.notes)) {
+    key.clear();
+    target.state_identity.clear();
+  }
   if (measures) {
     std::filesystem::path folder;  // empty: nothing is kept
     if (!key.empty()) folder = options_.cache_folder.value_or(llama::default_cache_folder());
@@ -107,11 +124,16 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
     return invalid_argument("the draft model '" + options.path +
                             "' cannot be isolated or run on workers; only a target can");
   }
+  const std::string stamps = llama::file_stamps(options.path, options.lora);
   OUTRIDER_ASSIGN_OR_RETURN(const llama::GgufHeader header, llama::read_gguf_header(options.path));
   OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head,
                             llama::read_head_file(options.path, header));
   if (head.kind != llama::HeadKind::kNone) {
-    return load_head(head, options, std::move(target), then(hooks, options_.at_weights));
+    OUTRIDER_ASSIGN_OR_RETURN(
+        std::unique_ptr<Draft> opened,
+        load_head(head, options, std::move(target), then(hooks, options_.at_weights)));
+    if (!are_same_files(stamps, options, opened->notes)) opened->identity.clear();
+    return opened;
   }
   OUTRIDER_RETURN_IF_ERROR(llama::check_can_draft(options.path, header.architecture));
   const llama::LlamaVocabulary* vocabulary =
@@ -148,6 +170,10 @@ Result<std::unique_ptr<Draft>> LlamaLoader::load_draft(const ModelOptions& optio
       std::make_unique<DraftModelDrafter>(*drafts, vocabulary->size(), ends_of(*vocabulary));
   parts.identity = times_key(models->model->capabilities(), options);
   parts.state_identity = state_key(parts.identity, options);
+  if (!are_same_files(stamps, options, parts.notes)) {
+    parts.identity.clear();
+    parts.state_identity.clear();
+  }
   parts.models = models;
   return std::make_unique<Draft>(std::move(parts));
 }
@@ -158,7 +184,9 @@ Result<std::uint64_t> LlamaLoader::estimate_memory(const ModelOptions& options) 
   OUTRIDER_ASSIGN_OR_RETURN(const llama::HeadFile head,
                             llama::read_head_file(options.path, header));
   // Of one layer: its cache is next to nothing.
-  if (head.kind != llama::HeadKind::kNone) return head.file_bytes;
+  if (head.kind != llama::HeadKind::kNone) {
+    return llama::is_on_processor(options) ? head.file_bytes : std::uint64_t{0};
+  }
   OUTRIDER_ASSIGN_OR_RETURN(const llama::RuleFacts facts, llama::read_rule_facts(options, header));
   if (!facts.on_cpu) return std::uint64_t{0};
   llama::LoadPlan plan = llama::settings_rule(facts, options);

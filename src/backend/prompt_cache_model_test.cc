@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "backend/llama_loader.h"
@@ -84,6 +85,16 @@ class SharedPrompts : public ::testing::Test {
     std::string all;
     for (const std::string& note : runtime.status().target.notes) all += note + "\n";
     return all;
+  }
+
+  // Once, between the reading of the first model's weights and whatever is asked behind it.
+  void replace_at_weights(const std::string& from, const std::string& to) {
+    loader_ = LlamaLoader(LlamaLoaderOptions{.probe_budget_ms = 100,
+                                             .cache_folder = fs::path(),
+                                             .at_weights = [old = file(from), place = file(to)] {
+                                               std::error_code gone;
+                                               fs::rename(old, place, gone);
+                                             }});
   }
 
   testing::TempDir dir_;
@@ -216,6 +227,45 @@ TEST_F(SharedPrompts, AFileThatWasWrittenAgainReadsItsPromptsAgain) {
   EXPECT_NE(state_at(1024), state_at(1025));
   EXPECT_EQ(state_key("", model("target")), "");
   EXPECT_EQ(state_key("key", model("none")), "");
+}
+
+// Its cells would be found under the name of what lies there now, by whoever opens that.
+TEST_F(SharedPrompts, AFileThatIsReplacedWhileItIsLoadedLeavesNothing) {
+  testing::TinyModelOptions other = testing::TinyPairOptions().target;
+  other.weight_type = testing::WeightType::kQ8_0;
+  ++other.seed;
+  ASSERT_TRUE(testing::write_tiny_gguf(file("new"), other).ok());
+  fs::last_write_time(file("new"), fs::last_write_time(file("target")) + std::chrono::seconds(2));
+  replace_at_weights("new", "target");
+  const RuntimeOptions options = {.slots = 2, .prompt_cache = folder()};
+  {
+    const std::unique_ptr<Runtime> before = make(options);
+    EXPECT_FALSE(fs::exists(file("new")));
+    EXPECT_NE(notes_of(*before).find("was changed while it was loaded"), std::string::npos)
+        << notes_of(*before);
+    EXPECT_TRUE(before->run(request(common_ + "a")).ok());
+  }
+  const std::unique_ptr<Runtime> after = make(options);
+  EXPECT_EQ(notes_of(*after).find("was changed"), std::string::npos) << "the control";
+  const Result<std::shared_ptr<const CompletionResult>> got = after->run(request(common_ + "b"));
+  EXPECT_EQ((*got)->completion.cached_tokens, 0);
+  EXPECT_EQ((*got)->completion.tokens, alone(common_ + "b"));
+}
+
+TEST_F(SharedPrompts, ADraftThatIsReplacedWhileItIsLoadedLeavesNothing) {
+  const std::shared_ptr<Target> target = *loader_.load_target(model(target_), {});
+  fs::copy_file(file("draft"), file("new"));
+  fs::last_write_time(file("new"), fs::last_write_time(file("draft")) + std::chrono::seconds(2));
+  replace_at_weights("new", "draft");
+  const Result<std::unique_ptr<Draft>> before = loader_.load_draft(model("draft"), target, {});
+  ASSERT_TRUE(before.ok()) << before.status().message();
+  EXPECT_EQ((*before)->identity, "");
+  EXPECT_EQ((*before)->state_identity, "");
+  ASSERT_FALSE((*before)->notes.empty());
+  EXPECT_NE((*before)->notes.back().find("was changed while it was loaded"), std::string::npos);
+  const Result<std::unique_ptr<Draft>> after = loader_.load_draft(model("draft"), target, {});
+  ASSERT_TRUE(after.ok()) << after.status().message();
+  EXPECT_NE((*after)->state_identity, "") << "the control";
 }
 
 // What was learned of a draft holds for its copy, what it holds of a text does not.

@@ -155,6 +155,10 @@ const Field<T>& field_named(std::span<const Field<T>> fields, std::string_view n
 template <typename T>
 bool is_used(const Field<T>& field, const T& object);
 
+// As it is without being set, where its place is a member.
+template <typename T>
+void put_back(const Field<T>& field, T& object);
+
 // Its value as a text: "0.8", "40", "auto", "coupled"; empty where it is not set.
 template <typename T>
 std::string value_text(const Field<T>& field, const T& object);
@@ -249,6 +253,18 @@ bool is_used(const Field<T>& field, const T& object) {
     return used(object.**at, kDefaults.**at);
   }
   return false;
+}
+
+template <typename T>
+void put_back(const Field<T>& field, T& object) {
+  static const T kDefaults;
+  std::visit(
+      [&object](const auto& place) {
+        if constexpr (std::is_member_object_pointer_v<std::decay_t<decltype(place)>>) {
+          object.*place = kDefaults.*place;
+        }
+      },
+      field.place);
 }
 
 template <typename T>

@@ -103,6 +103,15 @@ TEST(Field, OnlyWhatIsOnAndNotAsItIsUnaskedIsUsed) {
   EXPECT_TRUE(is_used(kCount, Options{.count = 4}));
 }
 
+TEST(Field, WhatIsPutBackIsAsItIsUnasked) {
+  Options options{.share = 0.25f, .count = 7, .texts = {"b"}};
+  put_back(kShare, options);
+  put_back(kTexts, options);
+  EXPECT_EQ(options.share, 0.5f);
+  EXPECT_EQ(options.texts, std::vector<std::string>{"a"});
+  EXPECT_EQ(options.count, 7);
+}
+
 TEST(Field, HelpTypeAndValueAreToldInWords) {
   EXPECT_EQ(full_help(kShare), "a part of it; 1 switches it off (above 0 to 1)");
   EXPECT_EQ(full_help(kCount), "how many; 0 or less switches it off (-1 to 20)");

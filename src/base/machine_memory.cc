@@ -41,9 +41,13 @@ struct MemoryGroup : ControlGroup {
     const std::optional<std::uint64_t> used =
         number_in(folder / (first_version ? "memory.usage_in_bytes" : "memory.current"));
     if (!most || !used) return std::nullopt;
-    // Cached files count as used there, and go when memory is wanted.
-    const char* const key = first_version ? "total_inactive_file " : "inactive_file ";
-    const std::uint64_t cached = number_of(folder / "memory.stat", key).value_or(0);
+    // Cached files count as used there, and go when memory is wanted: those that were read more
+    // than once (active) too, as in the kernel's own estimate.
+    const std::string kind = first_version ? "total_" : "";
+    std::uint64_t cached = 0;
+    for (const char* const list : {"inactive_file ", "active_file "}) {
+      cached += number_of(folder / "memory.stat", kind + list).value_or(0);
+    }
     const std::uint64_t taken = *used > cached ? *used - cached : 0;
     return *most > taken ? *most - taken : 1;  // 0 would mean "not known"
   }

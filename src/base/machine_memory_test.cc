@@ -32,6 +32,8 @@ TEST_F(MachineMemory, AControlGroupsLimitIsSmaller) {
   EXPECT_EQ(read(), 4000u);
   write("sys/fs/cgroup/memory.stat", "anon 4000\ninactive_file 1500\n");
   EXPECT_EQ(read(), 5500u);
+  write("sys/fs/cgroup/memory.stat", "anon 3300\ninactive_file 1500\nactive_file 700\n");
+  EXPECT_EQ(read(), 6200u) << "files that were read twice are cached, too";
   write("sys/fs/cgroup/memory.current", "90000\n");
   EXPECT_EQ(read(), 1u) << "nothing is left, which is not the same as not known";
 }
@@ -80,6 +82,8 @@ TEST_F(MachineMemory, TheFirstVersionOfControlGroupsIsReadToo) {
   write(group + "memory.stat", "inactive_file 1\ntotal_inactive_file 1500\n");
   EXPECT_EQ(limit(), 10000u);
   EXPECT_EQ(read(), 5500u);
+  write(group + "memory.stat", "active_file 1\ntotal_inactive_file 1500\ntotal_active_file 700\n");
+  EXPECT_EQ(read(), 6200u);
 }
 
 // A container may be told its path on the host, or one above its own root; at the mount lies what

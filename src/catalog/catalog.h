@@ -17,11 +17,12 @@
 //       |     | unload               |            | unload, no room now   |
 //       +-----+----------------------+------------+-----------------------+
 //
-// queued and opening are ModelState::kLoading. Models are opened one after another: how much memory
-// is free is known between two loads, not during one. A target that was ready and is gone (its
-// process died, somebody unloaded it through its runtime) is queued again by the next acquire(), in
-// the runtime that it had. After a failed load, also for want of room, requests within `retry_ms`
-// get its error; the next one tries again.
+// queued and opening are ModelState::kLoading. As many requests wait for one model as its runtime
+// takes (slots and max_queue); further ones are refused at once. Models are opened one after
+// another: how much memory is free is known between two loads, not during one. A target that was
+// ready and is gone (its process died, somebody unloaded it through its runtime) is queued again by
+// the next acquire(), in the runtime that it had. After a failed load, also for want of room,
+// requests within `retry_ms` get its error; the next one tries again.
 //
 // The default model is also queued again by the catalog itself, where its target was lost or its
 // load failed: a server that says so (/health) may be asked nothing more. `retry_ms` after the load
@@ -82,10 +83,14 @@ struct CatalogStatus {
   std::string offered_draft;               // CatalogEntry's
   ModelState state = ModelState::kAbsent;  // kAbsent: it is opened when it is first asked for
   double progress = 0.0;                   // of the target's load, 0 to 1
-  Status error;                            // when it failed; no want of room, which may pass
-  std::int64_t in_use = 0;                 // leases
-  std::uint64_t estimated_bytes = 0;       // with the draft; 0: not known (yet); for tests alone
-  RuntimeTotals totals = {};               // since the start, over all times that it was open
+  // kLoading, but nothing is wrong with it: it was only closed, or found no room. Who asks for it
+  // waits, as for one that is kAbsent.
+  bool reopening = false;
+  Status error;                       // when it failed; no want of room, which may pass
+  std::int64_t in_use = 0;            // leases
+  std::int64_t waiting = 0;           // calls of acquire() until it is open
+  std::uint64_t estimated_bytes = 0;  // with the draft; 0: not known (yet); for tests alone
+  RuntimeTotals totals = {};          // since the start, over all times that it was open
 
   // What whoever runs the server should hear of.
   bool complete = false;           // ready, and its draft and files are no longer being loaded
@@ -113,7 +118,8 @@ class Catalog {
   // where needed, and waits for it; `give_up` (may be empty), asked every 50 ms on this thread,
   // ends the waiting with kCancelled (the load goes on). An empty name: the default model.
   // Begins one load at most. Errors: kNotFound (a name that is not there; the message lists some
-  // that are); kResourceExhausted (no room now, because others are in use: waiting may help);
+  // that are); kResourceExhausted (no room now, because others are in use, or as many wait
+  // already as its runtime takes: waiting may help);
   // kUnsupported (it is larger than all room, or finds none with nothing else in use); kCancelled
   // (also: unloaded while it was opened, shut down); the load's own.
   virtual Result<std::shared_ptr<Runtime>> acquire(std::string_view name,

@@ -121,6 +121,38 @@ TEST_F(CatalogReopen, ADefaultModelThatWasLostIsOpenedAgainWithoutARequest) {
   EXPECT_EQ(catalog_->check_integrity(), "");
 }
 
+// What the server's /health tells apart.
+TEST_F(CatalogReopen, AModelThatWasOnlyClosedIsNoneThatCannotAnswerWhileItIsOpenedAgain) {
+  make("target", "other", 1);
+  // Whether it is `reopening` while it is opened.
+  const auto opened = [this] {
+    loader_.hold(true);
+    EXPECT_TRUE(catalog_->preload("target").ok());
+    EXPECT_TRUE(eventually([this] { return loader_.loading(); }));
+    EXPECT_EQ(status().state, ModelState::kLoading);
+    const bool reopening = status().reopening;
+    loader_.hold(false);
+    EXPECT_TRUE(becomes(ModelState::kReady));
+    EXPECT_FALSE(status().reopening);
+    return reopening;
+  };
+  EXPECT_FALSE(opened()) << "at the start it never could";
+  ASSERT_TRUE(catalog_->acquire("other", {}).ok());
+  ASSERT_EQ(status().state, ModelState::kAbsent);
+  EXPECT_TRUE(opened());
+  ASSERT_TRUE(catalog_->unload("target").ok());
+  EXPECT_TRUE(opened());
+  lose("target");
+  ASSERT_TRUE(becomes(ModelState::kFailed));
+  EXPECT_FALSE(opened());
+  lose("target");
+  ASSERT_TRUE(becomes(ModelState::kFailed));
+  loader_.add("target", {.failure = internal_error("it is broken")});
+  EXPECT_FALSE(catalog_->acquire("target", {}).ok());
+  loader_.add("target", {.seed = 1});
+  EXPECT_FALSE(opened()) << "behind a load that failed";
+}
+
 TEST_F(CatalogReopen, ATargetThatWasLostComesBackWithTheFilesThatItHad) {
   const DrafterFile first{"suffix", store("a")};
   const DrafterFile second{"suffix", store("b")};

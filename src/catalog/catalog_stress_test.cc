@@ -1,5 +1,6 @@
 // Threads that acquire, use, preload and unload models at random, while some of them fail and
-// memory is short: no lease without its model, no more memory than allowed, no stall.
+// memory is short: no lease without its model, no more memory than allowed, no stall. And more
+// threads than may wait for one model.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include "base/random.h"
 #include "catalog/catalog.h"
 #include "testing/chi_square.h"
+#include "testing/eventually.h"
 #include "testing/runtime_fixture.h"
 #include "testing/watchdog.h"
 
@@ -176,6 +178,33 @@ TEST(CatalogStress, ItCanBeShutDownAtAnyMoment) {
     EXPECT_EQ(ended, static_cast<int>(kNames.size()));
     EXPECT_EQ((*made)->check_integrity(), "");
   }
+}
+
+TEST(CatalogQueue, NoMoreWaitForAModelThatIsOpenedThanItsRuntimeTakes) {
+  testing::FakeLoader loader;
+  loader.add("m", {.seed = 1});
+  const std::unique_ptr<Catalog> catalog =
+      std::move(Catalog::create({{.name = "m", .target = model("m")}},
+                                {.runtime = {.slots = 1, .max_queue = 2}}, loader)
+                    .value());
+  loader.hold(true);
+  std::atomic<int> n_served{0};
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 3; ++i) {
+    waiting.emplace_back([&] { n_served += catalog->acquire("m", {}).ok() ? 1 : 0; });
+  }
+  EXPECT_TRUE(testing::eventually([&] { return catalog->status_of("m")->waiting == 3; }));
+  // Who waits nevertheless gives up, and does not stall.
+  const Status refused = catalog->acquire("m", [] { return true; }).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      refused.message(),
+      "the queue is full: 3 requests are waiting for model 'm' to be opened; try again later");
+  loader.hold(false);
+  for (std::thread& thread : waiting) thread.join();
+  EXPECT_EQ(n_served, 3);
+  EXPECT_TRUE(catalog->acquire("m", {}).ok());
+  EXPECT_EQ(catalog->status_of("m")->waiting, 0);
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/list_of.h"
-#include "base/nearest.h"
 #include "base/on_exit.h"
 #include "base/utf8.h"
 
@@ -16,7 +14,6 @@ namespace outrider {
 namespace {
 
 constexpr std::chrono::milliseconds kAsk{50};  // between two calls of give_up
-constexpr std::size_t kNamesShown = 8;
 
 Status check_name(const std::string& name) {
   const bool has_control = std::any_of(name.begin(), name.end(), [](char c) {
@@ -115,22 +112,6 @@ ModelCatalog::Model* ModelCatalog::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-Status ModelCatalog::no_model(std::string_view name) const {
-  if (models_.empty()) return not_found("there are no models here");
-  std::vector<std::string> names;
-  for (const std::unique_ptr<Model>& model : models_) names.push_back(model->entry.name);
-  const std::string near = nearest(std::string(name), names);
-  const std::size_t n = names.size();
-  names.resize(std::min(n, kNamesShown));
-  std::string message = "there is no model '" + std::string(name) + "'; ";
-  message += near.empty() ? "" : "did you mean '" + near + "'? ";
-  message += (n > kNamesShown ? "some of the " + std::to_string(n) + " models are "
-              : n == 1        ? "the only model is "
-                              : "models are ") +
-             list_of(names);
-  return not_found(std::move(message));
-}
-
 bool ModelCatalog::serves(const Model& model) {
   return model.state == State::kReady && model.runtime->has_target();
 }
@@ -160,11 +141,22 @@ void ModelCatalog::enqueue(Model& model) {
   if (lost) {
     ++model.n_lost;
     model.lost = *std::move(lost);
+    model.is_sound = false;
   }
   model.state = State::kQueued;
   model.unwanted = false;
   model.no_memory = Status();
   changed_.notify_all();
+}
+
+// Whether one more may wait until it is open: so many as its runtime takes then. Else all that is
+// connected would wait for the whole load, to be refused behind it.
+Status ModelCatalog::check_queue(const Model& model) const {
+  const std::int64_t most = std::int64_t{options_.runtime.slots} + options_.runtime.max_queue;
+  if (model.waiting < most || ending_ || serves(model) || is_refused(model)) return Status();
+  return resource_exhausted("the queue is full: " + std::to_string(model.waiting) +
+                            " requests are waiting for model '" + model.entry.name +
+                            "' to be opened; try again later");
 }
 
 // REQUIRES: may_close()
@@ -199,6 +191,7 @@ Result<std::shared_ptr<Runtime>> ModelCatalog::acquire(std::string_view name,
   Model* const found = find(name);
   if (found == nullptr) return no_model(name);
   Model& model = *found;
+  OUTRIDER_RETURN_IF_ERROR(check_queue(model));
   // A load that an unload() has called off is not the one that is waited for.
   const bool is_called_off = model.state == State::kOpening && model.unwanted;
   const std::uint64_t ended_before = model.loads_ended + (is_called_off ? 1 : 0);
@@ -361,6 +354,7 @@ void ModelCatalog::end_load(Model& model, Status outcome) {
   const bool wanted_again = std::exchange(model.wanted_again, false);
   if (model.outcome.ok()) {
     model.state = State::kReady;
+    model.is_sound = true;
     model.unwanted = model.unwanted && !wanted_again;
     model.last_use = ++uses_;
     close_if_unwanted(model);
@@ -370,6 +364,7 @@ void ModelCatalog::end_load(Model& model, Status outcome) {
     // Where there is no room nothing is wrong with the model.
     const bool has_failed = !is_told && code != StatusCode::kResourceExhausted;
     model.state = has_failed ? State::kFailed : State::kAbsent;
+    if (!is_told) model.is_sound = !has_failed;
     model.unwanted = false;
     if (model.runtime && model.leases == 0) hand_to_opener(model);
     if (wanted_again && is_told && !ending_) enqueue(model);

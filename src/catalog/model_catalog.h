@@ -58,7 +58,10 @@ class ModelCatalog : public Catalog {
     std::int64_t waiting = 0;       // calls of acquire(); they count as a use
     std::uint64_t last_use = 0;     // of uses_
     std::uint64_t loads_ended = 0;  // in any way
-    Status outcome;                 // of the last of these, and when it ended
+    // Its last load that nobody called off opened it, or found no room, and the target was not lost
+    // since.
+    bool is_sound = false;
+    Status outcome;  // of the last of these, and when it ended
     double ended_ms = 0.0;
     std::uint64_t n_lost = 0;  // targets that ended by themselves; and why the last did
     Status lost;
@@ -75,6 +78,7 @@ class ModelCatalog : public Catalog {
   static CatalogStatus told(const Model& model);
   static std::optional<Status> loss_of(const Model& model);
   Status no_model(std::string_view name) const;
+  Status check_queue(const Model& model) const;
   static bool serves(const Model& model);
   bool is_refused(const Model& model) const;
   static bool idle(const Model& model) { return model.leases == 0 && model.waiting == 0; }

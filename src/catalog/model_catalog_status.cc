@@ -3,9 +3,32 @@
 #include <iterator>
 #include <utility>
 
+#include "base/list_of.h"
+#include "base/nearest.h"
 #include "catalog/model_catalog.h"
 
 namespace outrider {
+namespace {
+
+constexpr std::size_t kNamesShown = 8;
+
+}  // namespace
+
+Status ModelCatalog::no_model(std::string_view name) const {
+  if (models_.empty()) return not_found("there are no models here");
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Model>& model : models_) names.push_back(model->entry.name);
+  const std::string near = nearest(std::string(name), names);
+  const std::size_t n = names.size();
+  names.resize(std::min(n, kNamesShown));
+  std::string message = "there is no model '" + std::string(name) + "'; ";
+  message += near.empty() ? "" : "did you mean '" + near + "'? ";
+  message += (n > kNamesShown ? "some of the " + std::to_string(n) + " models are "
+              : n == 1        ? "the only model is "
+                              : "models are ") +
+             list_of(names);
+  return not_found(std::move(message));
+}
 
 // Why its target is gone although nobody unloaded it, where it has not been queued again.
 std::optional<Status> ModelCatalog::loss_of(const Model& model) {
@@ -66,7 +89,9 @@ CatalogStatus ModelCatalog::told(const Model& model) {
     ++one.n_lost;
     one.lost = *std::move(lost);
   }
+  one.reopening = one.state == ModelState::kLoading && model.is_sound;
   one.in_use = model.leases;
+  one.waiting = model.waiting;
   one.estimated_bytes = model.bytes.value_or(0);
   return one;
 }

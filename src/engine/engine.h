@@ -102,6 +102,7 @@ class Engine {
   const IdleTexts& idle() const { return idle_; }
   // What one of them holds, as LanguageModel::save gives it.
   Result<std::vector<std::uint8_t>> save_idle(SeqId seq) { return target_.save(seq); }
+  std::uint64_t saved_bytes(SeqId seq) const { return target_.saved_bytes(seq); }
   // An empty one holds `text` from now on, as if it had been put longest ago. Errors:
   // LanguageModel::restore's; kResourceExhausted when none is empty; kInvalidArgument for a text
   // that is no text of the target; kUnsupported without reuse_prefix.

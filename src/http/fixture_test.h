@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +30,7 @@ class FixtureCatalog : public Catalog {
       return not_found("there is no model '" + std::string(name) + "'; there is: fake");
     }
     ++acquired;
+    if (on_acquire) on_acquire();
     if (!error.ok()) return error;
     return runtime_;
   }
@@ -46,7 +49,9 @@ class FixtureCatalog : public Catalog {
              .path = "target",
              .offered_draft = offered_draft,
              .state = state,
+             .reopening = reopening,
              .error = error,
+             .waiting = waiting,
              .totals = runtime_->totals()}};
   }
   std::optional<CatalogStatus> status_of(std::string_view name) const override {
@@ -56,8 +61,11 @@ class FixtureCatalog : public Catalog {
   std::string check_integrity() const override { return runtime_->check_integrity(); }
 
   ModelState state = ModelState::kReady;
-  bool open = true;  // as far as find_open() knows
-  Status error;      // of opening it
+  bool reopening = false;
+  std::int64_t waiting = 0;          // for the model to be opened
+  std::function<void()> on_acquire;  // what acquire() waits for; may be empty
+  bool open = true;                  // as far as find_open() knows
+  Status error;                      // of opening it
   std::vector<std::string> aliases;
   std::string offered_draft;
   std::atomic<int> acquired = 0;     // how often it was asked for, which opens a model

@@ -1,7 +1,6 @@
 #include "http/listener.h"
 
 #include <malloc.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -28,10 +27,6 @@
 namespace outrider::http {
 namespace {
 
-// Longer than the clients' own, so that they close a connection and never find it closed.
-constexpr std::int32_t kKeepAliveS = 75;
-constexpr std::size_t kRefusals = 64;     // threads that say 503 to connections beyond the limit
-constexpr std::size_t kOtherFiles = 256;  // files and pipes beside connections
 // What the system keeps for a client that does not read; twice that with its own bookkeeping.
 // Beyond it the thread waits, and the completion's tokens wait in the runtime.
 constexpr int kUnreadBytes = 128 << 10;
@@ -117,12 +112,10 @@ std::string bytes_of(const HttpReply& reply) {
   return bytes + "\r\n" + reply.body;
 }
 
-// Connections are files, and many systems allow 1024 at first.
-void allow_files(std::size_t wanted) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, connections are refused
+// Connections are files.
+ConnectionLimits limits_of(const ServerOptions& options) {
+  const std::size_t wanted = static_cast<std::size_t>(options.max_connections);
+  return connections_within(wanted, allow_files(wanted));
 }
 
 // cpp-httplib's server with our connections: their threads, limits and end.
@@ -158,7 +151,7 @@ class HttpServer : public httplib::Server {
     ConnectionStream stream(socket, 1000 * o.read_timeout_s, 1000 * o.write_timeout_s);
     std::int32_t wait_ms = 1000 * o.read_timeout_s;
     while (stream.wait_for_request(wait_ms)) {
-      wait_ms = 1000 * kKeepAliveS;
+      wait_ms = 1000 * o.keep_alive_s;
       connections_.set_answering(socket, true);
       stream.begin_request();
       bool closed = false;
@@ -200,15 +193,14 @@ class HttplibListener : public Listener {
   HttplibListener(Server& server, std::int64_t last_words_ms)
       : server_(server),
         last_words_ms_(last_words_ms),
-        connections_(static_cast<std::size_t>(server.options().max_connections)),
+        limits_(limits_of(server.options())),
+        connections_(limits_.connections),
         http_(server, connections_, watches_) {
     const ServerOptions& o = server.options();
-    const std::size_t most = static_cast<std::size_t>(o.max_connections) + kRefusals;
-    allow_files(most + kOtherFiles);
     keep_large_blocks_apart();
-    http_.new_task_queue = [most] { return new ConnectionThreads(most); };
+    http_.new_task_queue = [most = limits_.all()] { return new ConnectionThreads(most); };
     http_.set_payload_max_length(static_cast<std::size_t>(o.max_body));
-    http_.set_keep_alive_timeout(kKeepAliveS);
+    http_.set_keep_alive_timeout(o.keep_alive_s);
     http_.set_keep_alive_max_count(1'000'000);
     http_.set_tcp_nodelay(true);
     http_.set_trusted_proxies(names_of_proxies(o));
@@ -234,6 +226,8 @@ class HttplibListener : public Listener {
   }
 
   std::int32_t port() const override { return port_; }
+
+  std::size_t connections() const override { return limits_.connections; }
 
   Status run() override {
     try {
@@ -353,6 +347,7 @@ class HttplibListener : public Listener {
 
   Server& server_;
   const std::int64_t last_words_ms_;
+  const ConnectionLimits limits_;
   Connections connections_;
   ClientWatches watches_;
   HttpServer http_;

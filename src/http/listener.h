@@ -1,9 +1,10 @@
 // Listener: a Server on a socket. One thread a connection, as many as there are connections, within
-// ServerOptions::max_connections; further ones get 503 at once.
+// ServerOptions::max_connections and what the system allows; further ones get 503 at once.
 //
 // Tested by listener_test.cc, and by reliability_*_test.cc at its limits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,10 @@ class Listener {
 
   // The port that it has.
   virtual std::int32_t port() const = 0;
+
+  // How many it has at once: ServerOptions::max_connections, or fewer, where the process may have
+  // too few files (connections_within()).
+  virtual std::size_t connections() const = 0;
 
   // Answers until stop(). One thread, once. Returns when no connection is left.
   virtual Status run() = 0;

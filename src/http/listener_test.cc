@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -217,6 +218,23 @@ TEST_F(ListenerTest, WithoutAKeyNoBodyIsRead) {
   client.send(
       "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
   EXPECT_EQ(client.reply().status, 401) << "before a byte of the body is sent";
+}
+
+TEST(ConnectionLimitsTest, ThereAreNeverMoreConnectionsThanFilesForThem) {
+  for (const std::size_t wanted : {8U, 1024U, 16384U}) {
+    for (std::size_t files = 32; files < 40'000; ++files) {
+      const ConnectionLimits limits = connections_within(wanted, files);
+      ASSERT_LE(limits.connections, wanted);
+      ASSERT_GE(limits.connections, 8U) << files;
+      ASSERT_GE(limits.refusals, 4U) << files;
+      ASSERT_LE(limits.all() + std::min<std::size_t>(files / 2, 256), files);
+      if (files >= wanted + 320) {
+        ASSERT_EQ(limits.connections, wanted) << files;
+      }
+    }
+  }
+  EXPECT_EQ(connections_within(1024, 1024).connections, 704U);
+  EXPECT_GE(allow_files(8), 8U);
 }
 
 TEST_F(ListenerTest, ConnectionsBeyondTheLimitAreRefusedAtOnce) {

@@ -62,6 +62,8 @@ TEST_F(RoutingTest, HealthSaysWhetherTheModelCanAnswer) {
   const HttpReply loading = ask("GET", "/health");
   EXPECT_EQ(loading.status, 503);
   EXPECT_EQ(object(loading)["status"], "loading");
+  catalog_->reopening = true;
+  EXPECT_EQ(ask("GET", "/health").status, 200) << "it was only closed, and answers who asks";
   catalog_->state = ModelState::kFailed;
   EXPECT_EQ(ask("GET", "/health").status, 503);
 }

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "json/valid_strings.h"
+
 namespace outrider::json {
 namespace {
 
@@ -25,6 +27,8 @@ std::string shortened(std::string_view part) {
 // all of an array at the end of each object in it (160,000: 36 s).
 class FieldCheck : public Json::json_sax_t {
  public:
+  explicit FieldCheck(bool twice_allowed) : twice_allowed_(twice_allowed) {}
+
   // What is refused; empty: nothing up to the text's end, or to where it is no JSON.
   const std::string& refused() const { return refused_; }
 
@@ -50,7 +54,7 @@ class FieldCheck : public Json::json_sax_t {
   bool key(std::string& name) override {
     if (names_.back().size() >= kMaxFields) {
       refused_ = "an object has more than " + std::to_string(kMaxFields) + " fields";
-    } else if (!names_.back().insert(name).second) {
+    } else if (!names_.back().insert(name).second && !twice_allowed_) {
       refused_ = "the field '" + shortened(name) + "' is there twice in one object";
     }
     return refused_.empty();
@@ -61,6 +65,7 @@ class FieldCheck : public Json::json_sax_t {
   }
 
  private:
+  const bool twice_allowed_;                  // two fields of one name in an object
   std::vector<std::set<std::string>> names_;  // of each object around the place, outermost first
   std::string refused_;
 };
@@ -119,8 +124,9 @@ std::size_t find_bracket(std::string_view text, IsIt is_it) {
   return std::string_view::npos;
 }
 
-// `number`: of the line that the text is, in a file of lines; 0: it is a whole.
-Parsed parse_at(std::string_view text, std::size_t number) {
+// `number`: of the line that the text is, in a file of lines; 0: it is a whole. `twice_allowed`: of
+// two fields of one name the last one counts.
+Parsed parse_at(std::string_view text, std::size_t number, bool twice_allowed = false) {
   const std::size_t first_line = std::max<std::size_t>(number, 1);
   const std::size_t deep = too_deep(text);
   if (deep != std::string_view::npos) {
@@ -129,7 +135,7 @@ Parsed parse_at(std::string_view text, std::size_t number) {
                      std::to_string(kMaxDepth) + " levels"};
   }
   try {
-    FieldCheck check;
+    FieldCheck check(twice_allowed);
     static_cast<void>(Json::sax_parse(text, &check));
     if (!check.refused().empty()) {
       // Where in the text, the library does not say.
@@ -175,6 +181,12 @@ std::string encode(const Json& value) {
 }
 
 Parsed parse(std::string_view text) { return parse_at(text, 0); }
+
+Parsed parse_written(std::string_view text) {
+  Parsed parsed = parse(text);
+  if (!parsed.ok()) parsed = parse_at(valid_strings(text), 0, /*twice_allowed=*/true);
+  return parsed;
+}
 
 std::string parse_lines(
     std::string_view text,

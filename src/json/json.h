@@ -91,6 +91,11 @@ struct Parsed {
 // nothing but std::bad_alloc.
 Parsed parse(std::string_view text);
 
+// The same of what a model wrote. What parse() refuses and says what was meant is read: strings as
+// valid_strings() makes them (json/valid_strings.h), and of two fields of one name the last one
+// counts, as with most readers.
+Parsed parse_written(std::string_view text);
+
 // Calls `on_line` with the value and the number (from 1) of each line of `text`, until it returns a
 // text that says what is wrong with it. Blank lines are passed over; the last line needs no
 // newline, and lines may end in "\r\n". A byte order mark at the start is skipped. Returns "", or

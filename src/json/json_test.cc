@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "json/valid_strings.h"
+
 namespace outrider::json {
 namespace {
 
@@ -93,6 +95,37 @@ TEST(JsonParse, RefusesAFieldThatIsThereTwiceInOneObject) {
   EXPECT_EQ(parse_lines("{}\n{\"a\":1,\"a\":1}", none),
             "line 2: the field 'a' is there twice in one object");
   EXPECT_TRUE(parse(R"({"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]})").ok()) << "in different objects";
+}
+
+TEST(JsonParse, WhatAModelWroteIsReadWhereItIsClearWhatWasMeant) {
+  EXPECT_EQ(*parse_written(R"({"a":1,"b":{"c":2,"d":4,"c":3}})").value,
+            *parse(R"({"a":1,"b":{"c":3,"d":4}})").value);
+  EXPECT_EQ(*parse_written("[\"a\nb\\'\"]").value, Json::array({"a\nb'"}));
+  EXPECT_EQ(*parse_written("1").value, Json(1));
+  EXPECT_FALSE(parse_written("{\"a\":}").ok());
+  EXPECT_FALSE(parse_written("{\"a").ok());
+}
+
+TEST(JsonValidStrings, WhatJsonDoesNotHaveInAStringIsChangedAndNothingElse) {
+  EXPECT_EQ(valid_strings("{ \"a\" :\n\t[\"\xC3\xA9\\n\\\\\\\"\x7F\"] }"),
+            "{ \"a\" :\n\t[\"\xC3\xA9\\n\\\\\\\"\x7F\"] }");
+  EXPECT_EQ(valid_strings("\"a\n\tb\x01\x1F\""), R"("a\n\tb\u0001\u001f")");
+  EXPECT_EQ(valid_strings(R"("\ \'\x41\u12g")"), R"(" 'x41u12g")");
+  EXPECT_EQ(valid_strings(R"("\uD83D\uDE00 \ud7ff \ue000")"), R"("\uD83D\uDE00 \ud7ff \ue000")");
+  EXPECT_EQ(valid_strings(R"("\ud83d" "\ude00" "\ud83d\ud83d\ude00" "\ud83d\n")"),
+            R"("\ufffd" "\ufffd" "\ufffd\ud83d\ude00" "\ufffd\n")");
+}
+
+TEST(JsonValidStrings, ALongerTextGivesMoreOfTheSame) {
+  const std::string text = "[\"\\ud83d\\ude00\\ud83d\\\\\\ud83d\\udx\\u00\ne9\\\n\\\"\\ude00\"] ";
+  std::string before;
+  for (std::size_t n = 0; n <= text.size(); ++n) {
+    const std::string now = valid_strings(text.substr(0, n));
+    EXPECT_TRUE(now.starts_with(before)) << now << " after " << before;
+    EXPECT_EQ(valid_strings(now), now);
+    before = now;
+  }
+  EXPECT_TRUE(parse(before).ok()) << before;
 }
 
 TEST(JsonParse, RefusesObjectsWithTooManyFields) {

@@ -89,6 +89,13 @@ std::string made_text(const llama::ModelFile& file) {
   return text;
 }
 
+// For people: what is said of a model's settings.
+std::vector<std::string> notes_of(const llama::LoadPlan& plan) {
+  std::vector<std::string> notes = plan.notes;
+  if (!plan.plain_reason.empty()) notes.push_back(plan.plain_reason);
+  return notes;
+}
+
 Json model_json(const InspectedModel& m) {
   const llama::ModelFacts& f = m.file->facts();
   const llama::ContextSettings& c = m.plan.context;
@@ -122,7 +129,7 @@ Json model_json(const InspectedModel& m) {
             {"cache_type_k", c.type_k},
             {"cache_type_v", c.type_v},
             {"repacked_weights", m.plan.extra_bufts},
-            {"notes", m.plan.notes},
+            {"notes", notes_of(m.plan)},
             {"expected_problem", m.hint.empty() ? Json() : Json(m.hint)}}}};
 }
 
@@ -239,7 +246,8 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
   table +=
       row("rollback", f.recurrent || f.hybrid
                           ? "limited: recurrent layers; snapshots or saved copies of their state, "
-                            "found out when the model is opened"
+                            "found out when the model is opened; a conversation whose earlier "
+                            "part was changed is read again from its start"
                           : "any number of tokens");
   table +=
       row("memory",
@@ -251,7 +259,7 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
                                ", keys " + c.type_k + ", values " + c.type_v + ", weights " +
                                (m.plan.extra_bufts ? "packed where it can be" : "as in the file"));
   table += row("kernels", kernels_text(m.kernels));
-  for (const std::string& note : m.plan.notes) table += row("", note);
+  for (const std::string& note : notes_of(m.plan)) table += row("", note);
   if (!needs_exactness) return table;
   // Who asks for it wants to know what `run` would say, which the probe decides.
   const char* const expected = m.options.exact == ExactMode::kOn
@@ -267,7 +275,8 @@ std::string model_table(const std::string& role, const InspectedModel& m, bool n
 std::uint64_t InspectedModel::cache_bytes() const {
   const llama::ContextSettings& c = plan.context;
   return file->facts().kv_bytes_per_token(c.type_k, c.type_v) *
-         static_cast<std::uint64_t>(options.n_ctx);
+             static_cast<std::uint64_t>(options.n_ctx) +
+         file->facts().states.bytes(options.n_sequences);
 }
 
 std::uint64_t InspectedModel::total_bytes() const {

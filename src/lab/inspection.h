@@ -36,7 +36,8 @@ struct InspectedModel {
   std::uint64_t prediction_bytes = 0;
   std::string prediction_problem;
 
-  std::uint64_t cache_bytes() const;  // of keys and values, for options.n_ctx tokens
+  // Of keys and values, for options.n_ctx tokens, and of the states of recurrent layers.
+  std::uint64_t cache_bytes() const;
   std::uint64_t total_bytes() const;  // with the weights
 };
 

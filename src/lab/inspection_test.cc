@@ -39,5 +39,39 @@ TEST(Inspection, ADraftWithRecurrentLayersIsNotUsable) {
   }
 }
 
+TEST(Inspection, CountsTheStatesOfRecurrentLayersAndSaysWhatTheyCost) {
+  const testing::TempDir dir;
+  ModelOptions options;
+  options.path = dir.file("mamba.gguf");
+  const testing::TinyModelOptions mamba = {.architecture = testing::TinyArchitecture::kMamba};
+  ASSERT_TRUE(testing::write_tiny_gguf(options.path, mamba).ok());
+  const Result<Inspection> inspected = inspect(options, {});
+  ASSERT_TRUE(inspected.ok()) << inspected.status().message();
+  // Two layers of 256: three tokens of the convolution, and a state of 16 each; in F32.
+  EXPECT_EQ(inspection_json(*inspected)["target"]["memory"]["cache_bytes"], 2 * 256 * (3 + 16) * 4);
+  const std::string table = inspection_table(*inspected);
+  EXPECT_NE(table.find("is read again from its start"), std::string::npos) << table;
+}
+
+// What is loaded is what the plan says, so nothing else may be said of it.
+TEST(Inspection, SaysWhyWeightsStayAsTheFileHasThem) {
+  const testing::TempDir dir;
+  ModelOptions options;
+  options.path = dir.file("target.gguf");
+  ASSERT_TRUE(testing::write_tiny_gguf(options.path, {}).ok());
+  Result<Inspection> inspected = inspect(options, {});
+  ASSERT_TRUE(inspected.ok()) << inspected.status().message();
+  EXPECT_TRUE(inspection_json(*inspected)["target"]["exactness"]["notes"].empty());
+  inspected->target.plan.extra_bufts = false;
+  inspected->target.plan.plain_reason = "for a reason";
+  const json::Json exactness = inspection_json(*inspected)["target"]["exactness"];
+  EXPECT_EQ(exactness["repacked_weights"], false);
+  ASSERT_EQ(exactness["notes"].size(), 1U);
+  EXPECT_EQ(exactness["notes"][0], "for a reason");
+  const std::string table = inspection_table(*inspected);
+  EXPECT_NE(table.find("weights as in the file"), std::string::npos) << table;
+  EXPECT_NE(table.find("for a reason"), std::string::npos) << table;
+}
+
 }  // namespace
 }  // namespace outrider::lab

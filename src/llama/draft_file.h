@@ -16,10 +16,14 @@ struct DraftFile {
   ContextSettings context;  // likewise, as wide as drafts are
 };
 
+// How a draft's file is loaded. `target`: of a head its target's, else null.
+FileOptions draft_file_options(const ModelOptions& options, bool extra_bufts,
+                               const ModelFacts* target);
+
 // Loads options.path with the fastest settings, whatever options.exact says: what a draft computes
-// need not be exact, since the target's choice does not depend on it. `is_head`: FileOptions::head.
+// need not be exact, since the target's choice does not depend on it. `target`: as above.
 // Errors: read_rule_facts()'s and ModelFile::load's.
-Result<DraftFile> load_draft_file(const ModelOptions& options, bool is_head,
+Result<DraftFile> load_draft_file(const ModelOptions& options, const ModelFacts* target,
                                   const LoadHooks& hooks);
 
 }  // namespace outrider::llama

@@ -52,7 +52,8 @@ Status check_beside(const HeadFile& head, const LlamaModel& target) {
 Result<std::unique_ptr<LlamaModel>> open_eagle3(const HeadFile& head, const ModelOptions& options,
                                                 const LlamaModel& target, const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
-  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/true, hooks));
+  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft,
+                            load_draft_file(options, &target.file()->facts(), hooks));
   draft.context.type_k = draft.context.type_v = "f16";
   draft.context.head_of = target.handle();
   return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
@@ -63,7 +64,8 @@ Result<std::unique_ptr<LlamaBlockModel>> open_dflash(const HeadFile& head,
                                                      const LlamaModel& target,
                                                      const LoadHooks& hooks) {
   OUTRIDER_RETURN_IF_ERROR(check_beside(head, target));
-  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/true, hooks));
+  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft,
+                            load_draft_file(options, &target.file()->facts(), hooks));
   BlockShape block = head.block;
   block.n_tokens = std::min(block.n_tokens, kMaxStepWidth);
   return LlamaBlockModel::create(std::move(draft.file), target, draft.options, block);

@@ -10,6 +10,7 @@
 #include "llama/draft_file.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/exactness/exactness_key.h"
+#include "llama/files/file_stamps.h"
 #include "llama/kernels/compute_threads.h"
 #include "llama/open_head.h"
 #include "llama/prediction.h"
@@ -36,6 +37,8 @@ class Opener {
   Status create_model(const ModelOptions& options, std::int32_t max_width);
   Status judge(const LoadPlan& plan);
   Status judge_by_probe(const LoadPlan& plan);
+  Result<std::string> key_of_verdict(const LoadPlan& in_effect,
+                                     const std::vector<std::int32_t>& starts) const;
   bool is_enough(const CachedProbe& known) const;
   ProbePassed passed_of(const std::optional<CachedProbe>& known) const;
   Result<ProbeReport> probe(const LoadPlan& plan, const std::vector<std::int32_t>& starts,
@@ -57,6 +60,7 @@ class Opener {
   std::int32_t widest_;
   double budget_ms_ = 0.0;  // of a probe
 
+  std::string files_;  // their stamps before any was opened
   RuleFacts facts_;
   PredictionPlan prediction_;
   OpenedTarget opened_;
@@ -69,6 +73,7 @@ Result<OpenedTarget> Opener::open() {
                             ", but must be at least 1");
   }
   OUTRIDER_ASSIGN_OR_RETURN(budget_ms_, probe_budget_ms(options_.exact, target_.probe_budget_ms));
+  files_ = file_stamps(options_.path, options_.lora);
   OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options_.path));
   const Result<RuleFacts> facts = read_rule_facts(options_, header);
   if (!facts.ok()) return facts.status();
@@ -104,6 +109,7 @@ Result<OpenedTarget> Opener::open() {
   if (opened_.exactness.kind != Exactness::Kind::kExact) {  // what the choices cost, if anything
     opened_.notes.insert(opened_.notes.begin(), plan.notes.begin(), plan.notes.end());
   }
+  if (!plan.plain_reason.empty()) opened_.notes.push_back(plan.plain_reason);
   Exactness& exactness = opened_.exactness;
   if (exactness.kind != Exactness::Kind::kExact) {
     LoadPlan in_effect = plan;
@@ -183,6 +189,20 @@ Status Opener::judge(const LoadPlan& plan) {
   return Status();
 }
 
+// Error: the verdict cannot be kept, and none that was kept is this one.
+Result<std::string> Opener::key_of_verdict(const LoadPlan& in_effect,
+                                           const std::vector<std::int32_t>& starts) const {
+  // Nobody tells what a worker computes with, so what was seen holds for this connection only.
+  if (!options_.workers.empty()) return unsupported("verdicts with workers are not kept");
+  Result<std::string> key =
+      exactness_key(*opened_.file, options_, in_effect, opened_.model->n_threads(), starts);
+  // The key has the content of what lies there now.
+  if (file_stamps(options_.path, options_.lora) != files_) {
+    return unsupported("'" + options_.path + "' was changed while it was opened");
+  }
+  return key;
+}
+
 // From the cache or by a probe.
 Status Opener::judge_by_probe(const LoadPlan& plan) {
   const LlamaModel& model = *opened_.model;
@@ -197,11 +217,7 @@ Status Opener::judge_by_probe(const LoadPlan& plan) {
   LoadPlan in_effect = plan;  // a cache type may have been replaced
   in_effect.context = model.settings();
   const std::vector<std::int32_t> starts = probe_starts(model.settings().n_cells);
-  // Nobody tells what a worker computes with, so what was seen holds for this connection only.
-  const Result<std::string> key =
-      options_.workers.empty()
-          ? exactness_key(*opened_.file, options_, in_effect, model.n_threads(), starts)
-          : unsupported("verdicts with workers are not kept");
+  const Result<std::string> key = key_of_verdict(in_effect, starts);
   std::optional<CachedProbe> known;
   if (key.ok()) known = cache_.load(*key);
   if (known && is_enough(*known)) {
@@ -364,7 +380,7 @@ Result<OpenedTarget> open_target(const ModelOptions& options, const LoadHooks& h
 
 Result<std::unique_ptr<LlamaModel>> open_draft(const ModelOptions& options,
                                                const LoadHooks& hooks) {
-  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*is_head=*/false, hooks));
+  OUTRIDER_ASSIGN_OR_RETURN(DraftFile draft, load_draft_file(options, /*target=*/nullptr, hooks));
   return LlamaModel::create(std::move(draft.file), draft.options, draft.context);
 }
 

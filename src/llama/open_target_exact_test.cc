@@ -2,8 +2,10 @@
 // against what the opened model itself does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "llama/base/backend.h"
 #include "llama/exactness/exactness_rule.h"
 #include "llama/model/memory.h"
 #include "llama/open_target.h"
@@ -103,6 +105,13 @@ TEST_F(OpenTargetTest, AModelWithLatentAttentionOpensByDefaultAndDoesWhatItsVerd
     OpenedTarget opened = open(with, target());
     ASSERT_NE(opened.model, nullptr);
     EXPECT_EQ(opened.settings.type_k, opened.settings.type_v);
+    const bool plain = !opened.file->facts().kernels.own && has_amx_layout();
+    EXPECT_EQ(opened.extra_bufts, !plain);
+    EXPECT_EQ(opened.file->facts().extra_bufts, !plain);
+    const auto names_amx = [](const std::string& note) {
+      return note.find("AMX") != std::string::npos;
+    };
+    EXPECT_EQ(std::any_of(opened.notes.begin(), opened.notes.end(), names_amx), plain);
     const Exactness& exactness = opened.exactness;
     const std::int32_t exact_to = exactness.kind == Exactness::Kind::kExact ? 8 : exactness.width;
     EXPECT_EQ(first_inexact(*opened.model, 8), exact_to + 1) << exactness.reason;

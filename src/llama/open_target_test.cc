@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
+#include "llama/draft_file.h"
 #include "llama/exactness/exactness_cache.h"
 #include "llama/kernels/own_kernels.h"
 #include "testing/gguf_damage.h"
@@ -101,6 +105,25 @@ TEST_F(OpenTargetTest, TheVerdictIsKeptAndAskedForOnce) {
   other = options(path);
   other.cache_type_k = "q8_0";
   EXPECT_FALSE(open(other, target()).probe_cached) << "another cache";
+}
+
+// A verdict on the old file would be the new one's.
+TEST_F(OpenTargetTest, OfAFileThatIsReplacedWhileItIsOpenedNoVerdictIsKept) {
+  namespace fs = std::filesystem;
+  const std::string path = model("Q4_0");
+  const std::string next = dir_.file("next.gguf");
+  fs::copy_file(path, next);
+  fs::last_write_time(next, fs::last_write_time(path) + std::chrono::seconds(2));
+  LoadHooks hooks;
+  hooks.progress = [&](double fraction) {
+    std::error_code gone;
+    if (fraction >= 1.0) fs::rename(next, path, gone);
+  };
+  const Result<OpenedTarget> replaced = open_target(options(path), hooks, target());
+  ASSERT_TRUE(replaced.ok()) << replaced.status().message();
+  EXPECT_FALSE(fs::exists(next));
+  EXPECT_FALSE(open(options(path), target()).probe_cached);
+  EXPECT_TRUE(open(options(path), target()).probe_cached) << "the control";
 }
 
 TEST_F(OpenTargetTest, ADamagedOrUnwritableCacheDoesNoHarm) {
@@ -260,6 +283,19 @@ TEST_F(OpenTargetTest, TheProbeOfAnOrdinaryModelComparesTrees) {
   const OpenedTarget opened = open(with, target());
   EXPECT_NE(opened.exactness.coverage.find("trees to 8 nodes"), std::string::npos)
       << opened.exactness.coverage;
+}
+
+TEST(DraftFileOptions, AHeadWhoseTargetIsOnAGpuHasTheGpuEvenWithoutLayersThere) {
+  const ModelOptions options{.path = "head.gguf", .n_gpu_layers = 0};
+  ModelFacts facts;
+  EXPECT_TRUE(draft_file_options(options, true, nullptr).keeps_off_gpus()) << "a draft model";
+  for (const bool on_processor : {true, false}) {
+    facts.all_on_cpu = on_processor;
+    const FileOptions how = draft_file_options(options, true, &facts);
+    EXPECT_TRUE(how.head);
+    EXPECT_EQ(how.keeps_off_gpus(), on_processor);
+    EXPECT_EQ(how.n_gpu_layers, 0);
+  }
 }
 
 TEST_F(OpenTargetTest, ADraftTakesTheFastestSettings) {

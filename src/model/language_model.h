@@ -181,6 +181,9 @@ class LanguageModel {
     return unsupported("the model's state cannot be saved");
   }
 
+  // How many bytes save() would give; nothing is copied. 0: not known.
+  virtual std::uint64_t saved_bytes(SeqId /*seq*/) const { return 0; }
+
   // `seq` holds what was saved, a text of `length` tokens; what it held is gone. Errors:
   // kUnsupported; kInvalidArgument for bytes that save() of such a model cannot have given;
   // kResourceExhausted when cells run out; kInternal; `seq` is empty then. REQUIRES: the bytes are

@@ -49,7 +49,8 @@ constexpr Field<Options> kFields[] = {
      .unit = "NAME",
      .otherwise = "by the rule of exact"},
     {.name = "flash_attn",
-     .help = "flash attention: auto (by the rule of exact), on or off",
+     .help = "flash attention: auto (by the rule of exact; on GPUs where they have it for the "
+             "model), on or off",
      .place = choice<&Options::flash_attention>(kAutoOnOff)},
     {.name = "exact",
      .help =

@@ -120,7 +120,7 @@ constexpr Field<Options> kFields[] = {
      .place = &Options::dry_sequence_breakers,
      .range = {.min = 1.0, .max = 40.0},
      .unit = "TEXT",
-     .most = 64,  // of each llama.cpp keeps all tokens that have some of it
+     .most = 64,  // of each all tokens that have some of it are kept
      .otherwise = "newline, ':', '\"' and '*'"},
     {.name = "mirostat",
      .help = "keep the text's surprise near a target, in place of the filters and penalties: "

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <locale>
 #include <sstream>
 
 namespace outrider {
@@ -51,6 +52,7 @@ bool unflatten(const std::vector<double>& numbers, std::vector<CostPoint>* point
 
 std::string to_text(const DrafterExperience& e) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());  // an app that embeds this may have set another one
   out.precision(std::numeric_limits<double>::max_digits10);
   out << kFirstLine << '\n';
   write(out, "acceptance", e.acceptance);
@@ -64,6 +66,7 @@ std::string to_text(const DrafterExperience& e) {
 
 std::optional<DrafterExperience> experience_from(std::string_view text) {
   std::istringstream in{std::string(text)};
+  in.imbue(std::locale::classic());
   std::string first_line;
   std::getline(in, first_line);
   if (first_line != kFirstLine) return std::nullopt;

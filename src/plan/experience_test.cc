@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <locale>
 #include <string>
 
 #include "plan/planner.h"
@@ -50,6 +51,27 @@ TEST(Experience, APlannerThatRecallsItExpectsWhatTheOtherOneDid) {
     // Others are not concerned.
     EXPECT_TRUE(after.experience(1).empty());
   }
+}
+
+// As many languages write them: 1.234,5.
+class CommaNumbers : public std::numpunct<char> {
+ protected:
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(Experience, IsTheSameTextWhateverTheLocaleOfTheApp) {
+  const DrafterExperience experience = taught(2000, 3).experience(0);
+  const std::string text = to_text(experience);
+  const std::locale before =
+      std::locale::global(std::locale(std::locale::classic(), new CommaNumbers));
+  const std::string with_commas = to_text(experience);
+  const std::optional<DrafterExperience> read = experience_from(text);
+  std::locale::global(before);
+  EXPECT_EQ(with_commas, text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_text(*read), text);
 }
 
 // A drafter that was always right has counts at their limits, which rounding must not push beyond.

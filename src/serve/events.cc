@@ -1,5 +1,7 @@
 #include "serve/events.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
@@ -28,7 +30,10 @@ bool joined(std::deque<RuntimeEvent>& waiting, RuntimeEvent& event) {
   }
   if (same == waiting.rend() || !same->completion) return false;
   std::vector<SaidToken>& tokens = same->completion->tokens;
-  tokens.reserve(tokens.size() + event.completion->tokens.size());  // whatever throws does so here
+  // Whatever throws does so here. Doubled: room for the new ones alone would move all that wait
+  // with each token.
+  const std::size_t needed = tokens.size() + event.completion->tokens.size();
+  if (needed > tokens.capacity()) tokens.reserve(std::max(needed, 2 * tokens.capacity()));
   tokens.insert(tokens.end(), std::make_move_iterator(event.completion->tokens.begin()),
                 std::make_move_iterator(event.completion->tokens.end()));
   same->completion->result = std::move(event.completion->result);

@@ -105,6 +105,26 @@ TEST(Events, OfACompletionAreJoinedInTheirOrder) {
   }
 }
 
+// A copy has no more room than it needs, so that this looks at what is handed out.
+TEST(Events, JoiningATokenDoesNotMoveAllThatWait) {
+  SlowListener listener;
+  std::size_t room = 0;
+  {
+    EventThread thread;
+    thread.subscribe([&](const RuntimeEvent& event) {
+      if (event.completion) room = event.completion->tokens.capacity();
+      listener(event);
+    });
+    thread.post(model(ModelState::kAbsent, 0.0, "first"));
+    listener.wait_for_first();
+    for (Token token = 0; token < 1000; ++token) thread.post(said(1, token));
+    listener.let_go();
+  }
+  ASSERT_EQ(listener.n_events(), 2U);
+  EXPECT_EQ(listener.events()[1].completion->tokens.size(), 1000U);
+  EXPECT_GT(room, 1000U) << "room for more than what came";
+}
+
 TEST(Events, OfModelsAreJoinedOnlyWhileOneLoads) {
   const std::vector<RuntimeEvent> heard = heard_late({
       model(ModelState::kLoading, 0.1),

@@ -69,11 +69,12 @@ Status note_texts(PromptStats& stats, const std::vector<Token>& tokens, std::siz
 Result<JobPtr> make_job(CompletionRequest r, std::shared_ptr<Station> station,
                         const IdleTexts& idle, bool remembering) {
   const JobPtr job = std::make_shared<Job>();
+  job->asked_at = Job::Clock::now();
   job->result = std::make_shared<CompletionResult>();
   job->station = std::move(station);
   const Target& target = *job->station->target();
   if (r.timeout_ms > 0) {
-    job->deadline = Job::Clock::now() + std::chrono::milliseconds(r.timeout_ms);
+    job->deadline = job->asked_at + std::chrono::milliseconds(r.timeout_ms);
   }
   OUTRIDER_ASSIGN_OR_RETURN(Prompt prompt, make_prompt(r, target));
   PromptStats& stats = job->result->prompt;

@@ -28,8 +28,8 @@ struct Job {
   // Set before any other thread sees the job, and constant from then on.
   CompletionId id = 0;
   std::optional<Clock::time_point> deadline;
-  bool speculative = false;  // asked for
-  Clock::time_point added_at;
+  bool speculative = false;        // asked for
+  Clock::time_point asked_at;      // when make_job() began
   std::weak_ptr<const void> hold;  // StartedCompletion's
 
   std::shared_ptr<Station> station;  // null once finished
@@ -54,16 +54,17 @@ struct Job {
 
   // It has a slot now, or ends without one.
   void note_end_of_wait() {
-    result->queued_ms = std::chrono::duration<double, std::milli>(Clock::now() - added_at).count();
+    result->queued_ms = std::chrono::duration<double, std::milli>(Clock::now() - asked_at).count();
   }
 };
 using JobPtr = std::shared_ptr<Job>;
 
 // From what a client asks for to a job for this station, not yet known to anybody: all that can be
 // done on the client's own thread, without the mutex. The prompt is tokenised, the sampler made,
-// and everything checked. The deadline counts from now on. `idle`: what the idle sequences hold, to
-// predict what will be reused. `remembering`: whether texts are remembered at all. Errors: those of
-// make_prompt(), Target::make_sampler() and check_request(). REQUIRES: validate(request)
+// and everything checked. The deadline and the wait count from now on. `idle`: what the idle
+// sequences hold, to predict what will be reused. `remembering`: whether texts are remembered at
+// all. Errors: those of make_prompt(), Target::make_sampler() and check_request(). REQUIRES:
+// validate(request)
 Result<JobPtr> make_job(CompletionRequest request, std::shared_ptr<Station> station,
                         const IdleTexts& idle, bool remembering);
 

@@ -38,7 +38,7 @@ Status Jobs::check_room(std::size_t n) const {
 
 void Jobs::add(const JobPtr& job) {
   job->id = ++*last_id_;
-  job->added_at = job->polled_at = Job::Clock::now();
+  job->polled_at = Job::Clock::now();
   queue_.push_back(job);
   try {
     known_.emplace(job->id, job);

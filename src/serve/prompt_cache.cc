@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/numbers.h"
 #include "base/random.h"
 #include "serve/runtime_options.h"
 #include "store/part_files.h"
@@ -100,18 +102,31 @@ bool is_unused(const Engine& engine, const IdleTexts::Entry& text) {
   return now != nullptr && &now->text() == &text.text();
 }
 
-// As if the file were written now, but `earlier`, by the clock that stamps those that are: that one
-// goes in steps of milliseconds, in which many are touched, and their order must last. False: there
-// is none, or it is not ours to touch.
-bool touch(const std::string& path, std::chrono::nanoseconds earlier) {
-  if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) return false;
-  std::error_code error;  // then it is as one that is written now
-  const fs::file_time_type now = fs::last_write_time(path, error);
-  if (!error) fs::last_write_time(path, now - earlier, error);
-  return true;
-}
+double mebibytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
+
+// Files count as written when a save began, by the clock that stamps them, each a nanosecond before
+// the one that was used after it: that clock goes in steps of milliseconds, in which many are
+// written, and their order must last.
+class PromptCache::Stamps {
+ public:
+  // `rank`: how many were used after it. False: there is none, or it is not ours to touch.
+  bool stamp(const std::string& path, std::size_t rank) {
+    if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) return false;
+    std::error_code error;  // then it is as one that is written now
+    if (!began_) {
+      const fs::file_time_type now = fs::last_write_time(path, error);
+      if (error) return true;
+      began_ = now;
+    }
+    fs::last_write_time(path, *began_ - std::chrono::nanoseconds(rank), error);
+    return true;
+  }
+
+ private:
+  std::optional<fs::file_time_type> began_;
+};
 
 PromptCache::PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity)
     : folder_(std::move(folder)),
@@ -120,8 +135,8 @@ PromptCache::PromptCache(std::string folder, std::uint64_t most_bytes, std::stri
       name_of_identity_(name_of(identity_)) {
   if (folder_.empty() || !identity_.empty()) return;
   notes_.push_back(
-      "prompt_cache has no effect on this target: what a model in another process, or "
-      "on workers, has read cannot be saved");
+      "prompt_cache has no effect on this target: what it reads cannot be saved, since it is in "
+      "another process or on workers, or its files were changed while it was loaded");
 }
 
 // One file per text: what is saved again is the same file.
@@ -192,6 +207,7 @@ bool PromptCache::adopt(Engine& engine, std::string path) {
 void PromptCache::restore(Engine& engine) {
   if (!used()) return;
   remove_left(folder_);
+  keep_to_limit();  // which may be lower than when they were written
   bool any = false;
   for (const Found& found : files_in(folder_)) {
     try {
@@ -233,43 +249,89 @@ std::size_t PromptCache::waiting_bytes() const {
 }
 
 // Whether its file has all there is to save: it was put back and is unused, so no draft has read
-// more of it than that file has. Then it counts as written now, but `earlier`.
-bool PromptCache::lies_there(const Engine& engine, const IdleTexts::Entry& text,
-                             std::chrono::nanoseconds earlier) const {
+// more of it than that file has. Then it counts as written now.
+bool PromptCache::lies_there(const Engine& engine, const IdleTexts::Entry& text, std::size_t rank,
+                             Stamps& stamps) const {
   const bool unused = std::ranges::any_of(put_back_, [&](const IdleTexts::Entry& entry) {
     return entry.seq == text.seq && is_unused(engine, entry);
   });
-  return unused && touch(path_of(text.text()), earlier);
+  return unused && stamps.stamp(path_of(text.text()), rank);
 }
 
+// The draft's part is left out where the file would have more than `most_bytes` with it. Nothing:
+// the text cannot be saved.
+std::optional<SavedPrompt> PromptCache::copy_of(Engine& engine, const IdleTexts::Entry& text,
+                                                Drafter* drafter, const std::string& draft_identity,
+                                                std::uint64_t most_bytes) const {
+  Result<std::vector<std::uint8_t>> bytes = engine.save_idle(text.seq);
+  if (!bytes.ok()) return std::nullopt;
+  SavedPrompt prompt;
+  prompt.target = {.identity = identity_, .tokens = text.text(), .bytes = std::move(*bytes)};
+  std::size_t n_drafted = 0;
+  if (drafter != nullptr && !draft_identity.empty()) {
+    Result<std::vector<std::uint8_t>> draft = drafter->save(text.seq, &n_drafted);
+    if (draft.ok() && n_drafted > 0 && n_drafted <= text.text().size()) {
+      prompt.draft = {
+          .identity = draft_identity, .tokens = text.text(), .bytes = std::move(*draft)};
+      prompt.draft.tokens.resize(n_drafted);
+    }
+  }
+  if (bytes_of_prompt(prompt) > most_bytes) prompt.draft = {};
+  return prompt;
+}
+
+Status PromptCache::check_size(const IdleTexts::Entry& text, std::uint64_t bytes) const {
+  if (bytes <= most_bytes_) return Status();
+  return resource_exhausted("a text of " + std::to_string(text.text().size()) +
+                            " tokens is not kept: it takes " + fixed(mebibytes(bytes), 1) +
+                            " MiB, and all texts may have " + fixed(mebibytes(most_bytes_), 1) +
+                            " MiB (prompt_cache_mib)");
+}
+
+// The one used last first: it is there when the process is killed in the middle, and what finds no
+// place beside it is not copied.
 Status PromptCache::save(Engine& engine, Drafter* drafter, const std::string& draft_identity) {
   Status result;
   if (!used()) return result;
   (void)make_private_folder(folder_);  // somebody may have removed it
-  // The one put longest ago first, so that it is the first to go.
-  std::chrono::nanoseconds earlier(engine.idle().entries().size());
-  for (const IdleTexts::Entry& entry : engine.idle().entries()) {
-    --earlier;
-    const std::vector<Token>& text = entry.text();
-    const std::string path = path_of(text);
-    if (text.size() < kLeastTokens) continue;
+  const std::vector<IdleTexts::Entry>& texts = engine.idle().entries();
+  const auto of_rank = [&texts](std::size_t rank) { return texts[texts.size() - 1 - rank]; };
+  Stamps stamps;
+  // Before anything is written, which removes the oldest files.
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    (void)lies_there(engine, of_rank(rank), rank, stamps);
+  }
+  std::uint64_t left = most_bytes_;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const IdleTexts::Entry entry = of_rank(rank);
+    if (entry.text().size() < kLeastTokens) continue;
+    const std::string path = path_of(entry.text());
     try {
-      if (lies_there(engine, entry, earlier)) continue;
-      Result<std::vector<std::uint8_t>> bytes = engine.save_idle(entry.seq);
-      if (!bytes.ok() || bytes->size() > most_bytes_) continue;
-      SavedPrompt prompt;
-      prompt.target = {.identity = identity_, .tokens = text, .bytes = std::move(*bytes)};
-      std::size_t n_drafted = 0;
-      if (drafter != nullptr && !draft_identity.empty()) {
-        Result<std::vector<std::uint8_t>> draft = drafter->save(entry.seq, &n_drafted);
-        if (draft.ok() && n_drafted > 0 && n_drafted <= text.size()) {
-          prompt.draft = {.identity = draft_identity, .tokens = text, .bytes = std::move(*draft)};
-          prompt.draft.tokens.resize(n_drafted);
-        }
+      if (lies_there(engine, entry, rank, stamps)) {
+        std::error_code gone;
+        const std::uint64_t bytes = fs::file_size(path, gone);
+        if (!gone) left -= std::min(left, bytes);
+        continue;
       }
-      if (bytes_of_prompt(prompt) > most_bytes_) prompt.draft = {};
-      if (bytes_of_prompt(prompt) > most_bytes_) continue;
-      const Status written = write_prompt(path, prompt);
+      std::uint64_t bytes = engine.saved_bytes(entry.seq);
+      Status size = check_size(entry, bytes);
+      std::optional<SavedPrompt> prompt;
+      if (size.ok() && bytes <= left) {
+        prompt = copy_of(engine, entry, drafter, draft_identity, left);
+        if (!prompt) continue;
+        bytes = bytes_of_prompt(*prompt);
+        size = check_size(entry, bytes);
+      }
+      if (!size.ok()) {
+        if (result.ok()) result = size;
+        continue;
+      }
+      if (bytes > left) break;  // as keep_to_limit() does
+      const Status written = write_prompt(path, *prompt);
+      if (written.ok()) {
+        left -= bytes;
+        (void)stamps.stamp(path, rank);
+      }
       if (result.ok()) result = written;
     } catch (const std::bad_alloc&) {
       continue;

@@ -11,7 +11,7 @@
 // models may share a folder, and a file may have gigabytes. A note says so where there are none but
 // such. (Versions up to 0.1.0 gave names of one hash. Of such a file the beginning is read, and the
 // target's own gets its new name.) One that is damaged is named in a note and ignored; each is
-// removed like any other. A text that cannot be saved is passed over.
+// removed like any other. A text that the model cannot save is passed over.
 //
 // Files are read while a target is opened only. What a draft had read of a text waits in memory
 // until a draft is attached, beside requests that run, or the text is used.
@@ -20,8 +20,9 @@
 // by prompt_cache_test.cc, and on llama.cpp by backend/prompt_cache_model_test.cc.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class PromptCache {
   PromptCache(std::string folder, std::uint64_t most_bytes, std::string identity);
 
   // Puts texts into empty idle sequences of the engine, the newest first. What killed processes
-  // left half written is removed.
+  // left half written is removed, and so is what lies there beyond the limit.
   void restore(Engine& engine);
 
   // A draft model was attached: it gets its part of the texts that were put back, as far as nobody
@@ -53,10 +54,12 @@ class PromptCache {
   // What waits for a draft.
   std::size_t waiting_bytes() const;
 
-  // Writes what the idle sequences hold. `drafter` may be null. The file of a text that nobody used
-  // since it was put back stays as it is, with the draft's part, whether a draft was attached or
-  // not; it counts as written now. Error: that of the first file that could not be written; the
-  // others are written all the same.
+  // Writes what the idle sequences hold, the text used last first, as far as the limit has room:
+  // the others are not copied. `drafter` may be null. The file of a text that nobody used since it
+  // was put back stays as it is, with the draft's part, whether a draft was attached or not; it
+  // counts as written now. Error: that of the first file that could not be written, or
+  // kResourceExhausted for a text that is larger than the limit by itself, with both; the others
+  // are written all the same.
   Status save(Engine& engine, Drafter* drafter, const std::string& draft_identity);
 
   // What was ignored, and why.
@@ -70,8 +73,13 @@ class PromptCache {
   };
 
   bool used() const { return !folder_.empty() && !identity_.empty(); }
-  bool lies_there(const Engine& engine, const IdleTexts::Entry& text,
-                  std::chrono::nanoseconds earlier) const;
+  class Stamps;
+  bool lies_there(const Engine& engine, const IdleTexts::Entry& text, std::size_t rank,
+                  Stamps& stamps) const;
+  std::optional<SavedPrompt> copy_of(Engine& engine, const IdleTexts::Entry& text, Drafter* drafter,
+                                     const std::string& draft_identity,
+                                     std::uint64_t most_bytes) const;
+  Status check_size(const IdleTexts::Entry& text, std::uint64_t bytes) const;
   bool is_own(const std::string& path);
   bool adopt(Engine& engine, std::string path);
   void give_new_name(std::string& path, const std::vector<Token>& tokens) const;

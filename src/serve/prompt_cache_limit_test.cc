@@ -77,11 +77,61 @@ TEST(PromptCache, WhatIsTooLargeCostsNothingThatWasKept) {
   const fs::path kept = files_in(dir.path()).at(0);
   EXPECT_TRUE(load_saved_prompt(kept.string(), kMuch)->draft.bytes.empty());
   {
-    Life life(dir.path(), "this one", 100);
-    life.run(prompt_of(4));
-    life.end();
+    Life life(dir.path(), "this one", fs::file_size(kept));
+    std::vector<Token> longer = prompt_of(4);
+    longer.resize(45, 3);
+    life.run(longer);
+    const Status told = life.save();
+    EXPECT_EQ(told.code(), StatusCode::kResourceExhausted);
+    EXPECT_NE(told.message().find(" tokens is not kept: it takes "), std::string::npos)
+        << told.message();
   }
   EXPECT_TRUE(fs::exists(kept)) << "nothing was written that it had to make room for";
+  EXPECT_EQ(files_in(dir.path()).size(), 1U);
+}
+
+TEST(PromptCache, WhatIsLargerThanTheLimitIsNotCopied) {
+  const TempDir dir;
+  Life life(dir.path(), "this one", 40);
+  life.run(prompt_of(1));
+  EXPECT_EQ(life.save().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(life.copies(), 0);
+  EXPECT_TRUE(files_in(dir.path()).empty());
+}
+
+TEST(PromptCache, NothingIsWrittenThatTheLimitTakesAwayAgain) {
+  const TempDir dir;
+  leave_prompt(dir.path(), 9, "another one");
+  const std::uint64_t whole = fs::file_size(files_in(dir.path()).at(0));
+  Life life(dir.path(), "this one", whole + 20);
+  for (const Token first : {1, 2, 4}) life.run(prompt_of(first));
+  life.end();
+  EXPECT_EQ(life.copies(), 1);
+  const std::vector<fs::path> left = files_in(dir.path());
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(load_saved_prompt(left[0].string(), kMuch)->target.tokens[0], 4) << "used last";
+}
+
+// The disk is filling: what lies there goes although nothing new is written.
+TEST(PromptCache, ALowerLimitHoldsFromTheStart) {
+  const TempDir dir;
+  leave_prompt(dir.path(), 1, "another one");
+  leave_prompt(dir.path(), 2, "this one");
+  std::uint64_t bytes = 0;
+  for (const fs::path& path : files_in(dir.path())) {
+    bytes += fs::file_size(path);
+    const bool is_own = load_saved_prompt(path.string(), kMuch)->target.tokens[0] == 2;
+    const std::chrono::hours age(is_own ? 1 : 2);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
+  }
+  { const Life same(dir.path(), "this one", bytes); }
+  EXPECT_EQ(files_in(dir.path()).size(), 2U) << "the control";
+  { const Life lower(dir.path(), "this one", bytes - 1); }
+  ASSERT_EQ(files_in(dir.path()).size(), 1U) << "the younger one";
+  const std::string left = files_in(dir.path()).at(0).string();
+  EXPECT_EQ(load_saved_prompt(left, kMuch)->target.tokens[0], 2);
+  { const Life none(dir.path(), "a third", 1); }
+  EXPECT_TRUE(files_in(dir.path()).empty()) << "larger than all that may be kept";
 }
 
 }  // namespace

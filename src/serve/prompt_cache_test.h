@@ -75,6 +75,7 @@ class Life {
   void drop_used() { cache_.drop_used(engine_); }
   std::size_t waiting_bytes() const { return cache_.waiting_bytes(); }
   std::int64_t draft_tokens() const { return draft_.tokens_evaluated(); }
+  std::int64_t copies() const { return target_.saves(); }  // of what the target has read
   const Engine& engine() const { return engine_; }
 
  private:

@@ -7,8 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+
+#include "testing/tiny_dir.h"
 
 namespace outrider {
 namespace {
@@ -45,6 +49,32 @@ TEST(FileLock, WhoWaitsForALimitedTimeIsToldThatSomebodyHasItStill) {
   const FileLock nowhere(path + "/none", FileLock::for_at_most(std::chrono::milliseconds(1)));
   EXPECT_FALSE(nowhere.gave_up()) << "it cannot be made";
   std::remove(path.c_str());
+}
+
+// Each of those in front may take as long as one may.
+TEST(FileLock, WhoWaitsDoesNotGiveUpWhileOthersReplaceTheFile) {
+  const std::string file = ::testing::TempDir() + "file_lock_replaced_" + std::to_string(getpid());
+  const FileLock::KeepWaiting blind = FileLock::for_at_most(std::chrono::milliseconds(1));
+  const FileLock::KeepWaiting keep = FileLock::for_at_most(std::chrono::milliseconds(20), file);
+  for (std::size_t i = 1; i <= 5; ++i) {
+    testing::write_bytes(file, std::string(i, 'x'));
+    EXPECT_TRUE(keep()) << i;  // sleeps until all of the patience is gone
+  }
+  EXPECT_FALSE(keep()) << "nobody has replaced it since";
+  (void)blind();
+  EXPECT_FALSE(blind()) << "the control";
+  std::remove(file.c_str());
+}
+
+TEST(FileLock, ALargeFileIsGivenTheTimeThatItTakes) {
+  const std::string file = ::testing::TempDir() + "file_lock_large_" + std::to_string(getpid());
+  constexpr std::chrono::milliseconds kNone{0};
+  testing::write_bytes(file, "small");
+  EXPECT_FALSE(FileLock::for_at_most(kNone, file)());
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 30);  // two minutes; it has no blocks
+  EXPECT_TRUE(FileLock::for_at_most(kNone, file)());
+  EXPECT_FALSE(FileLock::for_at_most(kNone, file + ".none")());
+  std::remove(file.c_str());
 }
 
 TEST(FileLock, AChildThatWasForkedMeanwhileDoesNotKeepIt) {

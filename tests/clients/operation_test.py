@@ -3,7 +3,9 @@ src/http.)"""
 
 import http.client
 import json
+import os
 import pathlib
+import shutil
 import signal
 import time
 import urllib.parse
@@ -69,3 +71,28 @@ def test_the_key_is_neither_in_the_process_list_nor_in_the_log(server):
     line = next(entry for entry in map(json.loads, text.splitlines())
                 if entry["path"] == "/v1/completions")
     assert line["status"] == 200 and line["completion_tokens"] == 8 and line["finish"] == "length"
+
+
+@pytest.mark.skipif(not shutil.which("prlimit"), reason="no prlimit")
+def test_a_server_that_may_have_few_files_refuses_connections_and_leaves_none_waiting():
+    if "OUTRIDER_BINARY" not in os.environ:
+        pytest.skip("OUTRIDER_BINARY is not set; run.py sets it")
+    command = ["prlimit", "--nofile=96:96", os.environ["OUTRIDER_BINARY"], "serve", "--port", "0",
+               "-m", os.environ["OUTRIDER_TARGET"], "--keep-alive", "3600"]
+    with served.ServerProcess(command) as server:
+        assert "too few files for --max-connections 1024" in server.printed()
+        address = urllib.parse.urlsplit(server.url)
+        held = []
+        status = 200
+        try:
+            while status == 200:
+                held.append(http.client.HTTPConnection(address.hostname, address.port,
+                                                       timeout=bound(60)))
+                held[-1].request("GET", "/health")
+                reply = held[-1].getresponse()
+                status = reply.status
+                reply.read()
+            assert status == 503 and len(held) > 8
+        finally:
+            for client in held:
+                client.close()

@@ -32,6 +32,11 @@ class ConversationsTest(PageCase):
         self.ask("third question")
         self.assertEqual(len(self.bodies[-1]["messages"]), 3)
 
+    def test_no_emoji_is_cut_in_two_where_a_name_ends(self):
+        self.open()
+        self.ask("a" * 46 + "\U0001F600 and more")
+        self.assertEqual(self.names(), ["a" * 46 + "…"])
+
     def test_rename_delete_and_take_back(self):
         self.open()
         self.ask("question")

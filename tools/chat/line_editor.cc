@@ -209,7 +209,7 @@ void EditedLines::save_history() {
   const Result<std::string> replaced = file_to_replace(history_file_);
   if (!replaced.ok()) return print_warning(replaced.status().message());
   const std::string beside = *replaced + ".lock";
-  const FileLock lock(beside);
+  const FileLock lock(beside, FileLock::for_at_most(kLockPatience, *replaced));
   if (lock.gave_up()) return print_warning(locked_by_another(*replaced, beside).message());
   bool lost = false;
   History* const all = load_history(history_file_, &lost);

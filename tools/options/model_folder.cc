@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "tools/options/shell_word.h"
 
 namespace outrider::tools {
 namespace {
@@ -57,6 +59,36 @@ std::string usable_name(const std::string& given) {
   return name;
 }
 
+// Every candidate in `folder` and below it, by its path. Links to folders are followed, behind all
+// that is found without them, so that files have the same paths whatever their order on the disk.
+// Each folder is looked into once, since links may lead back. `error`: why it cannot be read.
+std::vector<fs::path> candidates_below(const fs::path& folder, const ModelFamilies& families,
+                                       std::error_code& error) {
+  constexpr fs::directory_options kSkip = fs::directory_options::skip_permission_denied;
+  std::vector<fs::path> found;
+  std::set<fs::path> seen;
+  std::vector<fs::path> links = {folder};
+  for (std::size_t i = 0; !error && i < links.size(); ++i) {
+    if (!seen.insert(fs::canonical(links[i], error)).second) continue;
+    const std::size_t n_known = links.size();
+    fs::recursive_directory_iterator at(links[i], kSkip, error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+      if (families.stopped()) return {};
+      std::error_code unknown;  // what cannot be looked at is no folder
+      if (is_candidate(*at)) found.push_back(at->path());
+      if (!at->is_directory(unknown)) continue;
+      if (at->is_symlink(unknown)) {
+        links.push_back(at->path());
+      } else if (!seen.insert(fs::canonical(at->path(), unknown)).second) {
+        at.disable_recursion_pending();
+      }
+    }
+    std::sort(links.begin() + static_cast<std::ptrdiff_t>(n_known), links.end());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace
 
 ModelFamilies::ModelFamilies(std::function<bool()> stopped, Read read)
@@ -79,13 +111,9 @@ Result<ModelFolder> read_model_folder(const std::string& folder, ModelFamilies& 
   if (!fs::is_directory(folder, error)) {
     return invalid_argument("'" + folder + "' is not a folder; give one with GGUF files");
   }
-  std::vector<fs::path> paths;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    if (is_candidate(*at)) paths.push_back(at->path());
-  }
+  const std::vector<fs::path> paths = candidates_below(folder, families, error);
   if (error) return invalid_argument("cannot read '" + folder + "': " + error.message());
-  std::sort(paths.begin(), paths.end());
+  if (families.stopped()) return cancelled("stopped by a signal");
   ModelFolder result;
   std::set<std::string> names;
   for (const fs::path& path : paths) {
@@ -139,7 +167,7 @@ std::optional<std::string> find_draft_beside(const std::string& target, ModelFam
 std::string draft_offer(const std::string& target, const std::string& draft) {
   return "'" + fs::path(draft).filename().string() + "' beside '" +
          fs::path(target).filename().string() +
-         "' could guess ahead for it, which makes it faster: -d " + draft;
+         "' could guess ahead for it, which makes it faster: -d " + shell_word(draft);
 }
 
 }  // namespace outrider::tools

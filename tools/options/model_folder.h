@@ -45,7 +45,8 @@ struct ModelFolder {
   std::vector<std::string> left_out;  // why a file is none, a line each
 };
 
-// Every *.gguf in `folder` and below it. A model of several files counts once. Left out without a
+// Every *.gguf in `folder` and below it, behind links to folders as well, each of which is looked
+// into once. A model of several files counts once. Left out without a
 // word: what by its name is a part of a model (mmproj, MTP and other draft heads, imatrix);
 // with a line: what cannot be read or writes no text. Of two with one name, the further ones get
 // the folder before theirs ("b/model"). Reads the headers. Errors: kNotFound, kInvalidArgument
@@ -58,7 +59,8 @@ Result<ModelFolder> read_model_folder(const std::string& folder, ModelFamilies& 
 // `target` cannot be read, or it was stopped.
 std::optional<std::string> find_draft_beside(const std::string& target, ModelFamilies& families);
 
-// "'small.gguf' beside it could guess ahead for 'large.gguf': -d folder/small.gguf"
+// "'small.gguf' beside it could guess ahead for 'large.gguf': -d folder/small.gguf", which can be
+// pasted into a shell.
 std::string draft_offer(const std::string& target, const std::string& draft);
 
 }  // namespace outrider::tools

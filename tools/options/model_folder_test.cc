@@ -67,6 +67,22 @@ TEST_F(ModelFolderTest, ALinkThatLeadsNowhereIsLeftOutWithANote) {
   EXPECT_NE(folder->left_out[0].find("link.gguf"), std::string::npos) << folder->left_out[0];
 }
 
+TEST_F(ModelFolderTest, LinksToFoldersAreFollowedOnceEach) {
+  write("real/sub/a.gguf", 1);
+  write("dir/z/b.gguf", 1);
+  std::filesystem::create_directory_symlink("../real", dir_.file("dir/link"));
+  std::filesystem::create_directory_symlink("../real/sub", dir_.file("dir/within"));
+  std::filesystem::create_directory_symlink("z", dir_.file("dir/again"));
+  std::filesystem::create_directory_symlink("../../dir", dir_.file("real/sub/back"));
+  std::filesystem::create_directory_symlink("loop", dir_.file("dir/loop"));
+  const Result<ModelFolder> folder = read_model_folder(dir_.file("dir"), families_);
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  ASSERT_EQ(folder->models.size(), 2U);
+  EXPECT_EQ(folder->models[0].path, dir_.file("dir/link/sub/a.gguf"));
+  EXPECT_EQ(folder->models[1].path, dir_.file("dir/z/b.gguf"));
+  EXPECT_TRUE(folder->left_out.empty());
+}
+
 TEST_F(ModelFolderTest, ASplitModelIsListedOnceAndLeftOutWhereAFileIsMissing) {
   write("whole", 2);
   ASSERT_TRUE(testing::write_gguf_split(dir_.file("whole"), dir_.file("a"), {0, 5}).ok());
@@ -104,6 +120,8 @@ TEST_F(ModelFolderTest, TheSmallestOfAFamilyIsFoundBesideItsTarget) {
   EXPECT_EQ(draft_offer("d/large.gguf", "d/small.gguf"),
             "'small.gguf' beside 'large.gguf' could guess ahead for it, which makes it faster: "
             "-d d/small.gguf");
+  EXPECT_TRUE(draft_offer("a b/l.gguf", "a b/s.gguf").ends_with(": -d 'a b/s.gguf'"));
+  EXPECT_TRUE(draft_offer("l.gguf", "o'b.gguf").ends_with(": -d 'o'\\''b.gguf'"));
 }
 
 TEST_F(ModelFolderTest, EachFileIsReadOnceHoweverManyAreComparedWithIt) {

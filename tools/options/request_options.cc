@@ -1,8 +1,6 @@
 #include "tools/options/request_options.h"
 
 #include <algorithm>
-#include <type_traits>
-#include <variant>
 
 #include "draft/drafter_table.h"
 #include "input/prompt_file.h"
@@ -31,18 +29,6 @@ void add_by_hand(OptionGroup& group, RequestArguments& a) {
                  "the text keeps to the grammar in this file (GBNF, from its rule 'root')");
   group.add_text("--json-schema", a.schema_file, "FILE",
                  "the text is JSON by the schema in this file");
-}
-
-// As without being set.
-void put_back(const Field<SamplingOptions>& field, SamplingOptions& o) {
-  static const SamplingOptions kUsual;
-  std::visit(
-      [&o](const auto& place) {
-        if constexpr (std::is_member_object_pointer_v<std::decay_t<decltype(place)>>) {
-          o.*place = kUsual.*place;
-        }
-      },
-      field.place);
 }
 
 // Of mirostat and what it excludes, the nearer layer wins; of one layer, both are an error.

@@ -1,14 +1,18 @@
 // add_to_ngrams(): texts that join a file which others have, too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "draft/ngram/ngram_file.h"
+#include "store/file_lock.h"
 #include "testing/tiny_dir.h"
 
 namespace outrider {
@@ -77,6 +81,36 @@ TEST_F(NgramAdding, NobodyWaitsWithoutEndForAnothersLock) {
     EXPECT_EQ(read_bytes(path()), before);
   }
   EXPECT_TRUE(add_to_ngrams(text, kAddedTokenizer, path(), 1 << 20, kShort).ok()) << "the control";
+  EXPECT_NE(read_bytes(path()), before);
+}
+
+// The others take a turn each, and with a large file turns are long.
+TEST_F(NgramAdding, NobodyGivesUpWhileOthersWriteTheFile) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{400};
+  const std::vector<Token> text = {1, 2, 3};
+  ASSERT_TRUE(add_to_ngrams(text, kAddedTokenizer, path(), 1 << 20).ok());
+  const std::string before = read_bytes(path());
+  Status added;
+  Clock::duration longest{};  // that nobody has replaced it
+  {
+    std::optional<FileLock> of_others(std::in_place, path() + ".lock");
+    std::thread waits(
+        [&] { added = add_to_ngrams(text, kAddedTokenizer, path(), 1 << 20, kPatience); });
+    Clock::time_point last = Clock::now();
+    const Clock::time_point end = last + 3 * kPatience;
+    while (last < end) {
+      write_bytes(path("next"), before);
+      std::filesystem::rename(path("next"), path());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      longest = std::max(longest, Clock::now() - last);
+      last = Clock::now();
+    }
+    of_others.reset();
+    waits.join();
+  }
+  if (longest > kPatience / 2) GTEST_SKIP() << "this machine paused for too long";
+  EXPECT_TRUE(added.ok()) << added.message();
   EXPECT_NE(read_bytes(path()), before);
 }
 

@@ -218,7 +218,7 @@ Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
   OUTRIDER_ASSIGN_OR_RETURN(const std::string replaced, file_to_replace(path));
   // Where no lock can be made, nor can the file be written.
   const std::string beside = replaced + ".lock";
-  const FileLock lock(beside, FileLock::for_at_most(patience));
+  const FileLock lock(beside, FileLock::for_at_most(patience, replaced));
   if (lock.gave_up()) return locked_by_another(replaced, beside);
   Result<NgramCache> cache = load_ngrams(path, tokenizer);
   if (cache.status().code() == StatusCode::kNotFound) cache = NgramCache();

@@ -55,7 +55,8 @@ Result<NgramCache> load_ngrams(const std::string& path, const TokenizerId& token
 // `most_bytes` (draft/ngram/ngram_limit.h) and says how old its n-grams are. Whoever else adds to
 // it meanwhile, another process too, waits (store/file_lock.h, on `path` with ".lock" behind it).
 // Errors, with the file as it was: those of load_ngrams() and save_ngrams(); kResourceExhausted
-// where somebody else has the lock for longer than `patience`.
+// where others have the lock and none of them replaces the file within `patience`, which is more
+// for a large file (FileLock::for_at_most()).
 Status add_to_ngrams(std::span<const Token> text, const TokenizerId& tokenizer,
                      const std::string& path, std::uint64_t most_bytes,
                      std::chrono::milliseconds patience = kLockPatience);

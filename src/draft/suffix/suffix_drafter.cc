@@ -1,5 +1,6 @@
 #include "draft/suffix/suffix_drafter.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -55,6 +56,7 @@ void SuffixDrafter::remove_store(std::string_view path, std::string reason) {
 }
 
 Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
+  std::size_t may_read = kMostRead;
   for (DraftRequest& request : requests) {
     if (interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) {
       return cancelled("drafting was interrupted");
@@ -62,7 +64,10 @@ Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
     if (request.max_nodes <= 0) continue;
     SuffixIndex& index = indexes_[static_cast<std::size_t>(request.seq)];
     if (request.text.size() < index.size()) index.clear();
-    for (const Token token : request.text.subspan(index.size())) index.append(token);
+    const std::size_t n_new = std::min(request.text.size() - index.size(), may_read);
+    for (const Token token : request.text.subspan(index.size(), n_new)) index.append(token);
+    may_read -= n_new;
+    if (index.size() < request.text.size()) continue;  // the next call goes on
     std::span<const SuffixMemory::Place> remembered;
     if (memory_ != nullptr && !request.name_space.empty()) {
       SuffixMemory::Cursor& cursor = cursors_[static_cast<std::size_t>(request.seq)];

@@ -123,14 +123,14 @@ Status recall_memory(const std::string& path, const TokenizerId& tokenizer, Suff
                      std::chrono::milliseconds patience) {
   const Status loaded = load_memory(path, tokenizer, memory);
   if (!is_damage(loaded)) return loaded;
-  const FileLock lock(lock_of(path), FileLock::for_at_most(patience));
+  const FileLock lock(lock_of(path), FileLock::for_at_most(patience, path));
   if (lock.gave_up()) return loaded;
   return load_or_set_aside(path, tokenizer, memory);  // somebody may have replaced it meanwhile
 }
 
 Status add_to_file(const SuffixMemory& memory, const TokenizerId& tokenizer,
                    const std::string& path, std::chrono::milliseconds patience) {
-  const FileLock lock(lock_of(path), FileLock::for_at_most(patience));
+  const FileLock lock(lock_of(path), FileLock::for_at_most(patience, path));
   if (lock.gave_up()) return locked_by_another(path, lock_of(path));
   SuffixMemory merged(memory.stats().max_tokens);
   const Status loaded = load_or_set_aside(path, tokenizer, merged);

@@ -22,7 +22,8 @@ namespace outrider {
 // Adds to the file what was added to `memory` since its mark_known(), so that nothing is lost where
 // several write the same file, one after the other or at once, whoever ends first: each adds its
 // own. A file that is not there is made of all of `memory`. It is locked by `path`.lock meanwhile,
-// which stays; where it cannot be had within `patience`, kResourceExhausted with the lock's name.
+// which stays; where it cannot be had within `patience` since another has replaced the file
+// (FileLock::for_at_most()), kResourceExhausted with the lock's name.
 // Errors: also those of load_memory() and save_store(), with the file as it was. But a damaged one
 // becomes "<path>.damaged", in the place of the one before, and a new one is made: then the error
 // is load_memory()'s, with that name.

@@ -74,6 +74,11 @@ constexpr Field<Options> kFields[] = {
          "seconds to wait until a client takes the next bytes; then its completion is cancelled",
      .place = &Options::write_timeout_s,
      .range = {.min = 1.0, .max = 3600.0}},
+    {.name = "keep_alive",
+     .help = "seconds that a connection may wait for its next request; more than a proxy in front "
+             "of the server keeps its own",
+     .place = &Options::keep_alive_s,
+     .range = {.min = 1.0, .max = 3600.0}},
     {.name = "drain",
      .help = "seconds that running completions have to end when the server is stopped",
      .place = &Options::drain_s,
@@ -85,7 +90,7 @@ constexpr Field<Options> kFields[] = {
      .unit = "FILE"},
     {.name = "access_log_mib",
      .help = "mebibytes of the access log; a file that is full becomes FILE.1, in the place of the "
-             "one before",
+             "one before; a pipe, a device or a link does not",
      .place = &Options::access_log_mib,
      .range = {.min = 0.0, .max = 1048576.0},
      .off = {.where = Off::Where::kAt, .value = 0.0}},

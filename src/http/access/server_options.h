@@ -21,8 +21,11 @@ struct ServerOptions {
   bool public_without_key = false;         // serve other machines although there is no key
   std::int64_t max_body = 16 << 20;        // bytes
   std::int32_t max_connections = 1024;
-  std::int32_t read_timeout_s = 20;    // for a request's headers, and the next bytes of its body
-  std::int32_t write_timeout_s = 20;   // for the client to take the next bytes
+  std::int32_t read_timeout_s = 20;   // for a request's headers, and the next bytes of its body
+  std::int32_t write_timeout_s = 20;  // for the client to take the next bytes
+  // Of a connection between two requests. Longer than most clients' and proxies' own (nginx 60, Go
+  // and Traefik 90, Caddy 120), so that they close it and never send into one that is being closed.
+  std::int32_t keep_alive_s = 130;
   std::int32_t drain_s = 8;            // at the end, for what runs
   std::string access_log;              // a file, or -: stderr; empty: none
   std::int64_t access_log_mib = 1024;  // of it; as much again is kept in "<file>.1"; 0: any number

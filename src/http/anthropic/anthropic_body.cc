@@ -129,7 +129,7 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
 Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
   CompletionTask task;
   OUTRIDER_ASSIGN_OR_RETURN(task.ignored_tools, take_out_other_tools(body, "custom"));
-  CompletionRequest request = defaults_for(body, options.defaults);
+  CompletionRequest request = defaults_for(body, kDialect, options.defaults);
   steady_billing_header(body);
   api::JsonFields fields(body, "", &kDialect);
   if (!counted) fields.require("max_tokens");

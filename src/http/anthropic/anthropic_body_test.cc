@@ -114,6 +114,15 @@ TEST(AnthropicBody, AToolOfTheServiceTakesNoDefaultGrammarAway) {
   EXPECT_EQ(grammar(R"({"tools":[{"name":"f","input_schema":{}}]})"), "");
 }
 
+TEST(AnthropicBody, ATemperatureOfZeroTakesTheServersMirostatAway) {
+  ServerOptions options;
+  options.defaults.sampling.mirostat = 2;
+  const Result<CompletionTask> task =
+      read_messages_task(body_with(R"({"temperature":0})"), options);
+  ASSERT_TRUE(task.ok()) << task.status().message();
+  EXPECT_EQ(task->requests.shared.sampling.mirostat, 0);
+}
+
 TEST(AnthropicBody, SettingsHaveTheApisNamesOrOurs) {
   const CompletionRequest request = read(body_with(R"({"temperature":0.5,"top_p":0.9,"top_k":3,
     "stop_sequences":["END"],"seed":5,"width":1,"metadata":{"user_id":"u"},"service_tier":"auto",

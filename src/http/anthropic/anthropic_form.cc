@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "http/exchange/error_form.h"
@@ -26,11 +27,12 @@ Json new_tool_use(const std::string& id, const std::string& name) {
   return {{"type", "tool_use"}, {"id", id}, {"name", name}, {"input", Json::object()}};
 }
 
-// A call's arguments as its input. Those of a call that was cut short are no object: then it has
-// none.
-Json input_of(const std::string& arguments) {
-  json::Parsed parsed = json::parse(arguments);
-  return parsed.ok() && parsed.value->is_object() ? std::move(*parsed.value) : Json::object();
+// A call's arguments as its input; nothing: they are no object, because the call was cut short or
+// is beyond a limit of ours (json/json.h).
+std::optional<Json> input_of(const std::string& arguments) {
+  json::Parsed parsed = json::parse_written(arguments);
+  if (!parsed.ok() || !parsed.value->is_object()) return std::nullopt;
+  return std::move(parsed.value);
 }
 
 Json usage_json(std::int64_t prompt, std::int64_t cached, std::int64_t said) {
@@ -123,7 +125,9 @@ class AnthropicForm : public AnswerForm {
     }
     for (const ToolCall& call : reply.tool_calls) {
       content.push_back(new_tool_use(call.id, call.name));
-      content.back()["input"] = input_of(call.arguments);
+      if (std::optional<Json> input = input_of(call.arguments)) {
+        content.back()["input"] = *std::move(input);
+      }
     }
     message.update(stop_of(answer));
     message["usage"] = usage_of(answer);
@@ -146,8 +150,13 @@ class AnthropicForm : public AnswerForm {
   Json stop_of(const Answer& answer) const {
     const Completion& c = answer.result()->completion;
     const bool client_stop = std::find(stops_.begin(), stops_.end(), c.stop) != stops_.end();
+    // Who is told "tool_use" makes all calls, also one whose input could not be told.
+    const std::vector<ToolCall>& all = answer.reply().tool_calls;
+    const bool lost = std::any_of(all.begin(), all.end(), [](const ToolCall& call) {
+      return !call.arguments.empty() && !input_of(call.arguments);
+    });
+    const bool calls = answer.has_calls() && !answer.has_cut_call() && !lost;
     // A time limit or the server's end has no name in this API.
-    const bool calls = answer.has_calls() && !answer.has_cut_call();
     const char* reason = c.finish != FinishReason::kStop ? "max_tokens"
                          : calls                         ? "tool_use"
                          : client_stop                   ? "stop_sequence"

@@ -51,9 +51,9 @@ Json replay(const std::vector<Json>& events) {
     }
     if (type != "content_block_stop") continue;
     open = false;
-    if (content.back()["type"] == "tool_use" && json::parse(input).ok()) {
-      content.back()["input"] = *json::parse(input).value;
-    }
+    // Of two fields of one name clients take the last one, too.
+    const json::Parsed whole = json::parse_written(input);
+    if (content.back()["type"] == "tool_use" && whole.ok()) content.back()["input"] = *whole.value;
   }
   EXPECT_FALSE(open);
   return message;
@@ -115,6 +115,29 @@ TEST(AnthropicForm, HoweverAnAnswerIsCutItIsTheMessageThatIsSentAtOnce) {
       EXPECT_EQ(message[name], whole[name]) << Json(pieces).dump();
     }
   });
+}
+
+// Of a whole answer, the input of the only call and the reason for the end.
+Json told_call(const std::string& arguments) {
+  const std::string text = "(call f " + arguments + ")";
+  const std::unique_ptr<AnswerForm> form = make_anthropic_form({}, /*show_thinking=*/true);
+  const Json whole = form->whole({drive({text})});
+  const Json streamed = stream({text});
+  EXPECT_EQ(streamed["stop_reason"], whole["stop_reason"]) << arguments;
+  if (whole["stop_reason"] == "tool_use") {
+    EXPECT_EQ(streamed["content"][0]["input"], whole["content"][0]["input"]) << arguments;
+  }
+  return {{"input", whole["content"][0]["input"]}, {"stop_reason", whole["stop_reason"]}};
+}
+
+TEST(AnthropicForm, NoCallIsToldWithoutTheInputThatTheModelGaveIt) {
+  EXPECT_EQ(told_call(R"({"a":1,"a":2})"),
+            Json({{"input", {{"a", 2}}}, {"stop_reason", "tool_use"}}));
+  EXPECT_EQ(told_call(R"({"a":"\ud83d"})"),
+            Json({{"input", {{"a", "\xEF\xBF\xBD"}}}, {"stop_reason", "tool_use"}}));
+  std::string deep = "0";
+  for (std::size_t i = 0; i < json::kMaxDepth; ++i) deep = "[" + deep + "]";
+  EXPECT_EQ(told_call("{\"a\":" + deep + "}")["stop_reason"], "end_turn") << "beyond our limit";
 }
 
 TEST(AnthropicForm, TheReasonForTheEndIsTold) {

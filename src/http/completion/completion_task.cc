@@ -51,8 +51,10 @@ class RunningTask {
   Status start(const AnswerRequests& requests, bool with_given) {
     OUTRIDER_RETURN_IF_ERROR(runtime_->check_room(requests.size()));
     for (std::size_t i = 0; i < requests.size(); ++i) {
+      const double before_ms = record_->since_begin.elapsed_ms();
       OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(requests.of(i)));
       ids_.push_back(started.id);
+      before_ms_.push_back(before_ms);
       prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
       answers_.emplace_back(started.reader, /*clock=*/nullptr, with_given);
@@ -102,7 +104,7 @@ class RunningTask {
     if (!polled.finished) return;
     ids_[i] = kEnded;
     --unfinished_;
-    server_.note_result(*record_, *polled.result);
+    server_.note_result(*record_, *polled.result, before_ms_[i]);
     if (!polled.result->completion.error.ok()) failure_ = polled.result->completion.error;
     const AnswerDelta rest = answers_[i].finish(std::move(polled.result));
     if (!failure_.ok()) return;
@@ -122,13 +124,16 @@ class RunningTask {
     for (const CompletionId id : ids_) {
       if (id != kEnded) (void)runtime_->cancel(id);
     }
-    for (const CompletionId id : ids_) {
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      const CompletionId id = ids_[i];
       if (id == kEnded) continue;
       Result<PolledCompletion> polled = runtime_->poll(id, kCancelWaitMs);
       while (polled.ok() && !polled->finished && !polled->tokens.empty()) {
         polled = runtime_->poll(id, kCancelWaitMs);
       }
-      if (polled.ok() && polled->finished) server_.note_result(*record_, *polled->result);
+      if (polled.ok() && polled->finished) {
+        server_.note_result(*record_, *polled->result, before_ms_[i]);
+      }
     }
   }
 
@@ -138,6 +143,7 @@ class RunningTask {
   std::unique_ptr<AnswerForm> form_;
   const bool streamed_;
   std::vector<CompletionId> ids_;  // kEnded: it has
+  std::vector<double> before_ms_;  // from the request's begin until they were started
   // A client may take longer to read than results are kept that nobody fetches.
   std::vector<std::shared_ptr<const void>> holds_;
   std::vector<PromptStats> prompts_;
@@ -313,8 +319,8 @@ HttpReply answer_completion(ServerState& server, const HttpRequest& request, Com
   const std::string model = server.model_name(task.model);
   Result<std::shared_ptr<Runtime>> runtime = acquire_model(server, request, model);
   if (!runtime.ok()) return model_error_reply(runtime.status());
-  request.record->model = model;
-  task.form->set_model(request.record->model);
+  server.note_model(*request.record, model);
+  task.form->set_model(model);
   const auto running = std::make_shared<RunningTask>(server, request.record, std::move(*runtime),
                                                      std::move(task.form), task.stream);
   const Status started = running->start(task.requests, task.with_given);

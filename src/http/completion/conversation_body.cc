@@ -7,6 +7,7 @@
 
 #include "api/chat_params.h"
 #include "api/json_fields.h"
+#include "api/read_fields.h"
 
 namespace outrider::http {
 namespace {
@@ -62,20 +63,64 @@ bool brings_calls(const Json& body, const char* name, const char* choice) {
   return !is_none;
 }
 
+// What a body itself says of options that exclude others, as far as it can be read: what is wrong
+// with it is said where all of it is read.
+struct Said {
+  SamplingOptions options;
+  std::set<std::string_view> names;
+};
+
+Said said_in(const Json& body, const api::Dialect& dialect) {
+  Said said;
+  for (const Field<SamplingOptions>& field : sampling_fields()) {
+    const bool excludes = !field.replaced_by.empty() || field.name == "temp" ||
+                          field.name == "mirostat" || field.name == "ignore_eos";
+    api::JsonFields fields(body, "", &dialect);
+    if (!excludes || fields.any(field.name) == nullptr) continue;
+    said.names.insert(field.name);
+    api::read_field(fields, field, said.options);
+  }
+  return said;
+}
+
+// As validate() has it.
+bool excludes_mirostat(const Field<SamplingOptions>& field, const SamplingOptions& o) {
+  if (field.name == "temp") return !(o.temperature > 0.0f);
+  return !field.replaced_by.empty() && is_used(field, o);
+}
+
+// Of mirostat and what it excludes, that of the body takes the place of the default.
+void settle_mirostat(const Said& said, SamplingOptions& defaults) {
+  const bool asked_for = said.options.mirostat != 0;
+  for (const Field<SamplingOptions>& field : sampling_fields()) {
+    const bool is_said = said.names.count(field.name) > 0;
+    if (asked_for && !is_said && excludes_mirostat(field, defaults)) {
+      put_back(field, defaults);
+    } else if (!asked_for && is_said && excludes_mirostat(field, said.options)) {
+      defaults.mirostat = 0;
+    }
+  }
+}
+
 }  // namespace
 
-CompletionRequest defaults_for(const Json& body, const CompletionRequest& defaults) {
+CompletionRequest defaults_for(const Json& body, const api::Dialect& dialect,
+                               const CompletionRequest& defaults) {
   CompletionRequest request = defaults;
   if (!body.is_object()) return request;
   SamplingOptions& sampling = request.sampling;
+  const Said said = said_in(body, dialect);
+  settle_mirostat(said, sampling);
   const bool other = brings_constraint(body);
   const bool calls = brings_calls(body, "tools", "tool_choice") ||
                      brings_calls(body, "functions", "function_call");
-  if (other) sampling.json_schema.clear();
-  if (other || calls) {
+  const bool endless = said.options.ignore_eos;
+  if (other || endless) sampling.json_schema.clear();
+  if (other || calls || endless) {
     sampling.grammar.clear();
     sampling.grammar_triggers.clear();
   }
+  if (other || calls) sampling.ignore_eos = false;  // that of the body is read over it
   return request;
 }
 

@@ -81,10 +81,14 @@ class Conversation {
 // A schema as its text. Fails where it is not an object.
 void read_schema(api::JsonFields& fields, std::string_view name, std::string& schema);
 
-// The server's defaults for `body`: without a default constraint where the body brings another one,
-// or tools (or OpenAI's older functions), whose calls have a grammar of their own. Behind
-// take_out_other_tools(): of those that are taken out none is called.
-CompletionRequest defaults_for(const json::Json& body, const CompletionRequest& defaults);
+// The server's defaults for `body`, whose names are those of `dialect`: without what the body's own
+// fields exclude. So a default constraint gives way where the body brings another one, tools (or
+// OpenAI's older functions), whose calls have a grammar of their own, or ignore_eos; ignore_eos
+// where it brings a constraint or tools; mirostat where it brings a filter, a penalty or a
+// temperature of 0, and these where it brings mirostat. Behind take_out_other_tools(): of those
+// that are taken out none is called.
+CompletionRequest defaults_for(const json::Json& body, const api::Dialect& dialect,
+                               const CompletionRequest& defaults);
 
 // What the service does to conversations that grow long, which is not done here.
 void read_context_management(api::JsonFields& fields, std::vector<std::string>& ignored);

@@ -1,5 +1,6 @@
 #include "http/connection/connections.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,6 +10,30 @@
 #include <utility>
 
 namespace outrider::http {
+namespace {
+
+constexpr std::size_t kRefusals = 64;
+constexpr std::size_t kOtherFiles = 256;  // files and pipes beside connections
+constexpr rlim_t kAnyNumber = 1 << 30;    // where there is no limit
+
+}  // namespace
+
+ConnectionLimits connections_within(std::size_t wanted, std::size_t files) {
+  const std::size_t sockets = files - std::min(kOtherFiles, files / 2);
+  const std::size_t refusals = std::min(kRefusals, sockets / 4);
+  return {.connections = std::min(wanted, sockets - refusals), .refusals = refusals};
+}
+
+// Many systems allow 1024 at first.
+std::size_t allow_files(std::size_t connections) {
+  const std::size_t wanted = connections + kRefusals + kOtherFiles;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+  if (limit.rlim_cur <= before || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  return static_cast<std::size_t>(std::min<rlim_t>(limit.rlim_cur, kAnyNumber));
+}
 
 bool Connections::add(socket_t socket) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -21,6 +21,23 @@
 
 namespace outrider::http {
 
+// How many connections at once, and how many threads say 503 to those beyond them.
+struct ConnectionLimits {
+  std::size_t connections = 0;
+  std::size_t refusals = 0;
+
+  std::size_t all() const { return connections + refusals; }
+};
+
+// `wanted` connections, or fewer where the process may have no more than `files` files: without any
+// left none is accepted, so that clients would wait instead of being refused. Room stays for what
+// else is opened. Tested by listener_test.cc.
+ConnectionLimits connections_within(std::size_t wanted, std::size_t files);
+
+// How many files the process may have, once its limit is raised as far as so many connections need
+// it and the system allows.
+std::size_t allow_files(std::size_t connections);
+
 class Connections {
  public:
   explicit Connections(std::size_t most) : most_(most) {}

@@ -10,9 +10,16 @@ std::string ServerState::model_name(std::string_view asked) const {
   return model ? model->name : std::string(asked);
 }
 
-void ServerState::note_result(CallRecord& record, const CompletionResult& result) {
+void ServerState::note_model(CallRecord& record, const std::string& model) {
+  record.model = model;
+  record.model_ms = record.since_begin.elapsed_ms();
+  metrics_.note_model(model, record.model_ms);
+}
+
+void ServerState::note_result(CallRecord& record, const CompletionResult& result,
+                              double before_ms) {
   const Completion& c = result.completion;
-  metrics_.note_result(record.model, result);
+  metrics_.note_result(record.model, result, before_ms);
   ++record.completions;
   record.prompt_tokens += c.prompt_tokens;
   record.completion_tokens += static_cast<std::int64_t>(c.tokens.size());
@@ -20,7 +27,7 @@ void ServerState::note_result(CallRecord& record, const CompletionResult& result
   record.accepted += c.speculation.accepted;
   record.finish = finish_reason_name(c.finish);
   if (c.tokens.empty()) return;
-  const double first_ms = result.queued_ms + c.timings.first_token_ms;
+  const double first_ms = before_ms + result.queued_ms + c.timings.first_token_ms;
   const bool earlier = record.first_token_ms < 0.0 || first_ms < record.first_token_ms;
   if (earlier) record.first_token_ms = first_ms;
 }

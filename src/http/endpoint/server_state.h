@@ -39,8 +39,10 @@ class ServerState {
   void stop() { stopping_.store(true); }
   bool stopping() const { return stopping_.load(); }
 
-  // A completion of that request has ended.
-  void note_result(CallRecord& record, const CompletionResult& result);
+  // The model of that request's completions is open.
+  void note_model(CallRecord& record, const std::string& model);
+  // A completion of that request has ended, which was started so long after the request's begin.
+  void note_result(CallRecord& record, const CompletionResult& result, double before_ms);
 
  private:
   const ServerOptions options_;

@@ -12,20 +12,23 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 namespace outrider::http {
 
 // What became of a request, for the metrics and the access log. The thread that answers fills it.
 struct CallRecord {
+  Stopwatch since_begin;         // of its Call
   std::size_t key = 0;           // the number of the key that was shown (access.h); 0: none
   std::string model;             // whose completions they are; empty: none
+  double model_ms = 0.0;         // from its begin until the model was open
   std::int64_t completions = 0;  // that have ended; of them, together:
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
-  double first_token_ms = -1.0;  // of the first of them, waiting for a slot included; -1: none came
+  double first_token_ms = -1.0;  // from its begin to the first of them; -1: none came
   std::string_view finish;       // of the last one; static storage
 };
 

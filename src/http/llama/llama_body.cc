@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/completion_params.h"
 #include "api/spelling.h"
@@ -204,7 +206,7 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
                                   const Prompts& prompts) {
   const Vocabulary& vocabulary = target.vocabulary();
   OUTRIDER_RETURN_IF_ERROR(spell_out_biases(body, vocabulary));
-  CompletionRequest request = defaults_for(body, options.defaults);
+  CompletionRequest request = defaults_for(body, llama_dialect(), options.defaults);
   AnswerWishes answer;
   LlamaWishes wishes;
   api::JsonFields fields(body, "", &llama_dialect());
@@ -213,14 +215,15 @@ Result<CompletionTask> llama_task(Json body, const ServerOptions& options, const
   refuse_what_is_not_done(fields);
   read_n_keep(fields, request);
   api::read_completion_fields(fields, request);
-  read_samplers(fields, request.sampling);
+  const std::vector<std::string_view> samplers = read_samplers(fields, request.sampling);
   OUTRIDER_RETURN_IF_ERROR(fields.finish());
   if (request.logprobs == 0) request.logprobs = -1;
   request.logprobs_after_sampler = wishes.after_sampler;
   wishes.return_progress = answer.return_progress;
   wishes.timings_per_token = answer.timings_per_token;
 
-  LlamaAsked asked{.settings = llama_settings(request, vocabulary), .prompts = {}, .n = answer.n};
+  LlamaAsked asked{
+      .settings = llama_settings(request, vocabulary, samplers), .prompts = {}, .n = answer.n};
   asked.settings["stream"] = answer.stream;
   asked.settings["timings_per_token"] = wishes.timings_per_token;
   std::vector<std::vector<PromptPart>> parts;

@@ -169,7 +169,9 @@ TEST_F(LlamaBodyTest, SamplersThatAreNotNamedAreOff) {
   EXPECT_EQ(named["min_p"], 0.25);
   EXPECT_EQ(named["top_p"], 1.0);
   EXPECT_EQ(named["temperature"], 1.0);
+  EXPECT_EQ(named["samplers"], Json::array({"top_k", "min_p"})) << "as they were asked for";
   EXPECT_EQ(settings("km"), named);
+  EXPECT_EQ(settings(Json())["samplers"].size(), 9U) << "all, without being asked for";
   EXPECT_EQ(settings("edskypmxt")["top_p"], 0.5);
   EXPECT_EQ(field_of_error("samplers", {"temperature", "top_k"}), "samplers");
   EXPECT_EQ(field_of_error("samplers", {"top_z"}), "samplers");

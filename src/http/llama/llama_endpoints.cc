@@ -10,6 +10,7 @@
 #include "http/llama/llama_body.h"
 #include "http/llama/llama_settings.h"
 #include "http/llama/text_endpoints.h"
+#include "http/openai/samplers.h"
 
 namespace outrider::http {
 namespace {
@@ -40,23 +41,24 @@ HttpReply props(ServerState& server, const HttpRequest& request) {
   if (!model.ok()) return model_error_reply(model.status());
   const Vocabulary& vocabulary = model->target->vocabulary();
   const SpecialTokens special = vocabulary.special();
-  return json_reply({{"default_generation_settings",
-                      {{"n_ctx", model->target->capabilities().n_ctx},
-                       {"params", llama_settings(server.options().defaults, vocabulary)}}},
-                     {"total_slots", model->runtime->options().slots},
-                     {"model_alias", server.model_name(asked)},
-                     {"model_path", model->target->info().path},
-                     {"modalities", {{"vision", false}, {"video", false}, {"audio", false}}},
-                     {"endpoint_slots", true},
-                     {"endpoint_props", false},
-                     {"endpoint_metrics", true},
-                     {"chat_template", vocabulary.chat_template_source()},
-                     {"chat_template_caps", vocabulary.chat_template_caps()},
-                     {"bos_token", name_of(special.begin_of_text, vocabulary)},
-                     {"eos_token", name_of(special.end_of_text, vocabulary)},
-                     {"build_info", std::string(kBuildInfo)},
-                     {"is_sleeping", false},
-                     {"cors_proxy_enabled", false}});
+  return json_reply(
+      {{"default_generation_settings",
+        {{"n_ctx", model->target->capabilities().n_ctx},
+         {"params", llama_settings(server.options().defaults, vocabulary, sampler_names())}}},
+       {"total_slots", model->runtime->options().slots},
+       {"model_alias", server.model_name(asked)},
+       {"model_path", model->target->info().path},
+       {"modalities", {{"vision", false}, {"video", false}, {"audio", false}}},
+       {"endpoint_slots", true},
+       {"endpoint_props", false},
+       {"endpoint_metrics", true},
+       {"chat_template", vocabulary.chat_template_source()},
+       {"chat_template_caps", vocabulary.chat_template_caps()},
+       {"bos_token", name_of(special.begin_of_text, vocabulary)},
+       {"eos_token", name_of(special.end_of_text, vocabulary)},
+       {"build_info", std::string(kBuildInfo)},
+       {"is_sleeping", false},
+       {"cors_proxy_enabled", false}});
 }
 
 HttpReply slots(ServerState& server, const HttpRequest& request) {

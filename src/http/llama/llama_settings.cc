@@ -60,7 +60,8 @@ const api::Dialect& llama_dialect() {
   return kDialect;
 }
 
-Json llama_settings(const CompletionRequest& request, const Vocabulary& vocabulary) {
+Json llama_settings(const CompletionRequest& request, const Vocabulary& vocabulary,
+                    std::span<const std::string_view> samplers) {
   const Options& o = request.sampling;
   Json settings = {{"seed", request.seed}};
   for (const Field<Options>& field : sampling_fields()) {
@@ -79,9 +80,9 @@ Json llama_settings(const CompletionRequest& request, const Vocabulary& vocabula
   settings["post_sampling_probs"] = request.logprobs_after_sampler;
   settings["adaptive_target"] = -1.0;  // a sampler that is not here: off
   settings["adaptive_decay"] = 0.0;
-  Json samplers = Json::array();
-  for (const std::string_view name : sampler_names()) samplers.push_back(std::string(name));
-  settings["samplers"] = std::move(samplers);
+  Json names = Json::array();
+  for (const std::string_view name : samplers) names.push_back(std::string(name));
+  settings["samplers"] = std::move(names);
   settings["speculative"] = request.speculative;
   settings["lora"] = Json::array();
   return settings;

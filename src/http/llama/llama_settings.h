@@ -3,6 +3,7 @@
 // Tested by llama_form_test.cc.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,10 @@ namespace outrider::http {
 const api::Dialect& llama_dialect();
 
 // "generation_settings": every sampling option under llama-server's name, limits, and the biases as
-// [{"token","bias"}], null for never. `vocabulary` says which tokens ignore_eos takes away.
-json::Json llama_settings(const CompletionRequest& request, const Vocabulary& vocabulary);
+// [{"token","bias"}], null for never. `vocabulary` says which tokens ignore_eos takes away;
+// `samplers` are the names of those that were asked for.
+json::Json llama_settings(const CompletionRequest& request, const Vocabulary& vocabulary,
+                          std::span<const std::string_view> samplers);
 
 // The tokens' texts with control tokens by their names. REQUIRES: valid ids
 std::string spelled_text(const std::vector<Token>& tokens, const Vocabulary& vocabulary);

@@ -8,7 +8,6 @@
 #include "api/completion_json.h"
 #include "api/completion_params.h"
 #include "api/spelling.h"
-#include "base/utf8.h"
 #include "http/endpoint/acquire.h"
 #include "http/exchange/error_reply.h"
 #include "http/llama/llama_body.h"
@@ -31,10 +30,6 @@ HttpReply with_model(ServerState& server, const HttpRequest& request, Work&& wor
   if (!model.ok()) return model_error_reply(model.status());
   Result<Json> answer = work(*body, *model->target, server.options());
   return answer.ok() ? json_reply(*answer) : error_reply(answer.status());
-}
-
-Json piece_json(const std::string& piece) {
-  return first_invalid_utf8(piece) ? api::bytes_json(piece) : Json(piece);
 }
 
 Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptions& /*options*/) {
@@ -70,7 +65,7 @@ Result<Json> tokens_of(const Json& body, const Target& target, const ServerOptio
   OUTRIDER_RETURN_IF_ERROR(check_listed(tokens.size(), "content", kListedWithPieces));
   Json list = Json::array();
   for (const Token token : tokens) {
-    list.push_back({{"id", token}, {"piece", piece_json(std::string(vocabulary.spelled(token)))}});
+    list.push_back({{"id", token}, {"piece", api::piece_json(vocabulary.spelled(token))}});
   }
   return Json{{"tokens", std::move(list)}};
 }

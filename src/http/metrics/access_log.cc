@@ -1,6 +1,7 @@
 #include "http/metrics/access_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,18 @@ std::int64_t size_of(int file) {
   return ::fstat(file, &about) == 0 ? static_cast<std::int64_t>(about.st_size) : 0;
 }
 
+bool is_file(const std::string& path) {
+  struct stat about = {};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+}
+
+bool lies_at(const std::string& path, int file) {
+  struct stat there = {};
+  struct stat ours = {};
+  return ::lstat(path.c_str(), &there) == 0 && ::fstat(file, &ours) == 0 &&
+         there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+}
+
 double rounded(double ms) { return std::round(ms * 1000.0) / 1000.0; }
 
 }  // namespace
@@ -60,7 +73,7 @@ LineFile::LineFile(std::string path, int file, std::int64_t most_bytes,
       most_bytes_(most_bytes),
       lost_(std::move(lost)),
       file_(file),
-      bytes_(size_of(file)) {}
+      may_move_(is_file(path_)) {}
 
 LineFile::~LineFile() { close_file(file_); }
 
@@ -70,7 +83,6 @@ void LineFile::write(std::string_view line) {
   const std::lock_guard<std::mutex> lock(mutex_);
   reopen_where_asked();
   make_room(whole.size());
-  bytes_ += static_cast<std::int64_t>(whole.size());
   // O_APPEND: one call is one line, also when several processes share the file.
   ssize_t written = 0;
   do {
@@ -96,11 +108,20 @@ void LineFile::tell(bool is_written) {
       internal_error("lines of the access log '" + path_ + "' are lost: " + std::strerror(reason)));
 }
 
-// Where the file cannot be moved, lines go on into it.
+// Where the file cannot be moved, lines go on into it. Other processes may write into it as well,
+// so its size is asked of the system; and they, or logrotate, may have moved it, and what lies
+// there now is a younger one, which would take the place of all that the old one holds.
 void LineFile::make_room(std::size_t bytes) {
-  if (most_bytes_ == 0 || bytes_ == 0) return;
-  if (bytes_ + static_cast<std::int64_t>(bytes) <= most_bytes_) return;
-  if (std::rename(path_.c_str(), (path_ + ".1").c_str()) == 0) (void)reopen_locked();
+  if (most_bytes_ == 0 || !may_move_) return;
+  const std::int64_t size = size_of(file_);
+  if (size == 0 || size + static_cast<std::int64_t>(bytes) <= most_bytes_) return;
+  // Between the look and the move nobody else may move it. Who has the lock does that now; a file
+  // system without locks gets none.
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return;
+  const bool is_gone =
+      !lies_at(path_, file_) || std::rename(path_.c_str(), (path_ + ".1").c_str()) == 0;
+  ::flock(file_, LOCK_UN);
+  if (is_gone) (void)reopen_locked();
 }
 
 Status LineFile::reopen() {
@@ -114,7 +135,7 @@ Status LineFile::reopen_locked() {
   OUTRIDER_ASSIGN_OR_RETURN(const int file, open_file(path_));
   close_file(file_);
   file_ = file;
-  bytes_ = size_of(file_);
+  may_move_ = is_file(path_);
   return Status();
 }
 
@@ -129,6 +150,7 @@ std::string access_line(const AccessEntry& entry, const CallRecord& record) {
     line["completion_tokens"] = record.completion_tokens;
     line["drafted"] = record.drafted;
     line["accepted"] = record.accepted;
+    line["model_ms"] = rounded(record.model_ms);
     line["first_token_ms"] =
         record.first_token_ms < 0.0 ? json::Json() : json::Json(rounded(record.first_token_ms));
     line["finish"] = std::string(record.finish);

@@ -2,7 +2,8 @@
 //
 //   {"time":"2026-11-23T18:01:02.345Z","remote","method","path","status","ms","bytes"}; where one
 //   of the server's keys was shown, "key", its number (access.h); and, where completions ended,
-//   "model","prompt_tokens","completion_tokens","drafted","accepted","first_token_ms","finish"
+//   "model","prompt_tokens","completion_tokens","drafted","accepted","model_ms","first_token_ms",
+//   "finish"
 //
 // Never the keys themselves, headers, queries, prompts or answers. Tested by access_log_test.cc.
 #pragma once
@@ -31,10 +32,13 @@ class LineSink {
 class LineFile : public LineSink {
  public:
   // With `most_bytes` above 0 a file that a line would make longer becomes "<path>.1", in the place
-  // of the one before, and a new one begins; so at most twice that much is kept. Not for "-".
-  // Errors: kNotFound (it cannot be opened: why; so is a pipe that nobody reads).
-  // `lost` (may be empty) is told of the first line that could not be written, and of the first
-  // again once one could: on the thread that writes, which must not be asked to write meanwhile.
+  // of the one before, and a new one begins; so at most twice that much is kept. Not for "-",
+  // nor for what is no file (a pipe, a device) or a link to one: whoever reads there would be left.
+  // Of several processes that share the file, and have one limit, whoever comes to it first moves
+  // it, and the others go on in the new one. Errors: kNotFound (it cannot be opened: why; so is a
+  // pipe that nobody reads). `lost` (may be empty) is told of the first line that could not be
+  // written, and of the first again once one could: on the thread that writes, which must not be
+  // asked to write meanwhile.
   static Result<std::unique_ptr<LineFile>> open(const std::string& path,
                                                 std::int64_t most_bytes = 0,
                                                 std::function<void(const Status&)> lost = {});
@@ -65,7 +69,7 @@ class LineFile : public LineSink {
   std::atomic<bool> is_reopening_asked_{false};
   std::mutex mutex_;  // guards what follows
   int file_;
-  std::int64_t bytes_ = 0;  // in the file
+  bool may_move_;           // there is a file of that name, and no link or pipe
   bool is_losing_ = false;  // the last line
 };
 

@@ -5,12 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "http/fixture_test.h"
 
 namespace outrider::http {
@@ -50,6 +53,21 @@ TEST_F(AccessLogTest, ACompletionSaysWhatItCameTo) {
   EXPECT_EQ(line["finish"], "length");
   EXPECT_GE(line["ms"].get<double>(), line["first_token_ms"].get<double>());
   EXPECT_EQ(line["time"].get<std::string>().size(), 24U) << line["time"];
+}
+
+TEST_F(AccessLogTest, TheFirstTokensTimeHoldsTheWaitForAModelThatIsOpened) {
+  start_logged();
+  double waited_ms = 0.0;
+  catalog_->on_acquire = [&waited_ms] {
+    const Stopwatch watch;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    waited_ms = watch.elapsed_ms();
+  };
+  (void)post("/v1/completions", {{"prompt", "abc"}, {"max_tokens", 9}, {"n", 2}});
+  const Json line = lines_.last();
+  EXPECT_GE(line["model_ms"].get<double>(), waited_ms - 0.001) << line;
+  EXPECT_GE(line["first_token_ms"].get<double>(), line["model_ms"].get<double>()) << line;
+  EXPECT_GE(line["ms"].get<double>(), line["first_token_ms"].get<double>()) << line;
 }
 
 TEST_F(AccessLogTest, AStreamIsLoggedWhenItHasBeenWritten) {
@@ -142,6 +160,43 @@ TEST(LineFile, GoesOnInANewFileAfterTheOldOneWasMovedAway) {
   EXPECT_EQ(LineFile::open("/nowhere/log").status().field(), "access_log");
 }
 
+// Behind a pipe or a terminal somebody reads, who would get nothing more.
+TEST(LineFile, WhatIsNoFileOfItsOwnIsNotMovedAwayHoweverMuchIsWritten) {
+  const std::string path = ::testing::TempDir() + "access_log_kept_test";
+  const std::string real = path + ".real";
+  for (const std::string& name : {path, path + ".1", real}) std::remove(name.c_str());
+  std::string all;
+  for (int i = 0; i < 20; ++i) all += "line " + std::to_string(100 + i) + "\n";
+  const auto write_all = [&all, &path] {
+    std::unique_ptr<LineFile> file = std::move(LineFile::open(path, 100).value());
+    for (std::size_t at = 0; at < all.size(); at += 9) {
+      if (at == 90) {
+        EXPECT_TRUE(file->reopen().ok());
+      }
+      file->write(all.substr(at, 8));
+    }
+  };
+  struct stat about = {};
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_all();
+  std::vector<char> got(all.size() + 1);
+  const ssize_t n_got = ::read(reader, got.data(), got.size());
+  EXPECT_EQ(std::string(got.data(), static_cast<std::size_t>(std::max<ssize_t>(n_got, 0))), all);
+  EXPECT_TRUE(::lstat(path.c_str(), &about) == 0 && S_ISFIFO(about.st_mode));
+  close(reader);
+  std::remove(path.c_str());
+  ASSERT_EQ(::symlink(real.c_str(), path.c_str()), 0);
+  write_all();
+  std::ifstream in(real);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), all);
+  EXPECT_TRUE(::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode));
+  EXPECT_NE(::lstat((path + ".1").c_str(), &about), 0);
+  std::remove(path.c_str());
+  std::remove(real.c_str());
+}
+
 // SIGHUP comes on the thread that also hears SIGTERM.
 TEST(LineFile, ReopeningDoesNotWaitForALineThatNobodyTakes) {
   const std::string path = ::testing::TempDir() + "access_log_pipe_test";
@@ -226,6 +281,34 @@ TEST(LineFile, AFullFileMakesRoomForANewOneAndTheOneBeforeIsKept) {
   EXPECT_LE(size(path), 100);
   file->write(std::string(500, 'x'));  // longer than the limit: by itself
   EXPECT_EQ(size(path), 501);
+}
+
+// Or the second one to reach the limit would put a few lines in the place of all that the first
+// kept.
+TEST(LineFile, TwoThatShareAFileMoveItOnce) {
+  const std::string path = ::testing::TempDir() + "access_log_shared_test.log";
+  const std::string before = path + ".1";
+  const std::string rotated = path + ".rotated";
+  for (const std::string& name : {path, before, rotated}) std::remove(name.c_str());
+  const auto size = [](const std::string& file) {
+    return std::ifstream(file, std::ios::ate | std::ios::binary).tellg();
+  };
+  std::unique_ptr<LineFile> one = std::move(LineFile::open(path, 100).value());
+  std::unique_ptr<LineFile> other = std::move(LineFile::open(path, 100).value());
+  for (int i = 0; i < 10; ++i) {
+    one->write("nine byte");
+    other->write("nine byte");
+  }
+  EXPECT_EQ(size(before), 100);
+  EXPECT_EQ(size(path), 100);
+  // logrotate has moved the file and made a new one, and its signal has not come yet.
+  ASSERT_EQ(std::rename(path.c_str(), rotated.c_str()), 0);
+  std::ofstream(path) << "new\n";
+  one->write("nine byte");
+  EXPECT_EQ(size(before), 100);
+  EXPECT_EQ(size(rotated), 100);
+  EXPECT_EQ(size(path), 14);
+  for (const std::string& name : {path, before, rotated}) std::remove(name.c_str());
 }
 
 }  // namespace

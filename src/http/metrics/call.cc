@@ -27,6 +27,7 @@ struct CountedStream {
 
 Call::Call(const HttpRequest& request, std::string_view endpoint, Metrics& metrics, LineSink* log)
     : record_(request.record), endpoint_(endpoint), metrics_(metrics), log_(log) {
+  record_->since_begin.restart();
   if (log_ == nullptr) return;
   entry_.time = utc_now();
   entry_.remote = request.remote.substr(0, kMaxLogged);
@@ -38,7 +39,7 @@ Call::~Call() {
   try {
     metrics_.note_request(endpoint_, entry_.status);
     if (log_ == nullptr) return;
-    entry_.ms = watch_.elapsed_ms();
+    entry_.ms = record_->since_begin.elapsed_ms();
     log_->write(access_line(entry_, *record_));
   } catch (const std::exception&) {  // out of memory: a line is lost, the answer is not
   }

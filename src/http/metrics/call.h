@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "base/clock.h"
 #include "http/exchange/exchange.h"
 #include "http/metrics/access_log.h"
 #include "http/metrics/metrics.h"
@@ -33,7 +32,6 @@ class Call {
   Metrics& metrics_;
   LineSink* const log_;
   AccessEntry entry_;
-  Stopwatch watch_;
 };
 
 // The reply, whose end, sent or not, is the end of `call`.

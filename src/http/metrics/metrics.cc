@@ -75,16 +75,23 @@ void Metrics::note_request(std::string_view endpoint, int status) {
   ++requests_[{std::string(endpoint), status}];
 }
 
-void Metrics::note_result(const std::string& model, const CompletionResult& result) {
+void Metrics::note_model(const std::string& model, double model_ms) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  times_[model].model.add(kMs * model_ms);
+}
+
+void Metrics::note_result(const std::string& model, const CompletionResult& result,
+                          double before_ms) {
   const Timings& t = result.completion.timings;
+  const double slot_ms = before_ms + result.queued_ms;
   const std::lock_guard<std::mutex> lock(mutex_);
   Times& times = times_[model];
-  times.queue.add(kMs * result.queued_ms);
+  times.queue.add(kMs * slot_ms);
   // Where no token came, what there was is reading.
   const double begun_ms = std::max(t.first_token_ms, t.prompt_ms);
-  times.whole.add(kMs * (result.queued_ms + begun_ms + t.predicted_ms));
+  times.whole.add(kMs * (slot_ms + begun_ms + t.predicted_ms));
   if (result.completion.tokens.empty()) return;
-  times.first_token.add(kMs * (result.queued_ms + t.first_token_ms));
+  times.first_token.add(kMs * (slot_ms + t.first_token_ms));
   if (t.predicted_after_first <= 0) return;
   times.per_token.add(kMs * t.predicted_ms / static_cast<double>(t.predicted_after_first),
                       t.predicted_after_first);
@@ -101,6 +108,9 @@ void Metrics::write(Exposition& out) const {
     out.family(name, "histogram", help);
     for (const auto& [model, times] : times_) out.sample({{"model", model}}, times.*of);
   };
+  histogram("outrider:model_wait_seconds",
+            "From a request until its model is open; part of the times to its slot and its tokens.",
+            &Times::model);
   histogram("outrider:queue_time_seconds", "From a request to its slot.", &Times::queue);
   histogram("outrider:time_to_first_token_seconds", "From a request to its first token.",
             &Times::first_token);
@@ -132,6 +142,11 @@ void write_models(Catalog& catalog, Exposition& out) {
   for (const Value<RuntimeStatus>& value : kGauges) {
     out.family(value.name, "gauge", value.help);
     for (const auto& [name, status] : open) out.sample({{"model", name}}, value.get(status));
+  }
+  out.family("outrider:requests_waiting_for_model", "gauge",
+             "Requests that wait until their model is open.");
+  for (const CatalogStatus& model : models) {
+    out.sample({{"model", model.name}}, static_cast<double>(model.waiting));
   }
   out.family("outrider:model_state", "gauge", "1 for the state that a model is in.");
   for (const CatalogStatus& model : models) {

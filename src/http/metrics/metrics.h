@@ -22,12 +22,16 @@ class Metrics {
   // `endpoint`: a path of the table, or what stands for all others: clients must not be able to
   // make labels.
   void note_request(std::string_view endpoint, int status);
-  void note_result(const std::string& model, const CompletionResult& result);
+  // A request for a completion has its model, so many milliseconds after its begin.
+  void note_model(const std::string& model, double model_ms);
+  // `before_ms`: from the request's begin until that completion was started.
+  void note_result(const std::string& model, const CompletionResult& result, double before_ms);
 
   void write(Exposition& out) const;
 
  private:
   struct Times {
+    Histogram model;
     Histogram queue;
     Histogram first_token;
     Histogram per_token;

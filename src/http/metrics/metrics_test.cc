@@ -1,6 +1,10 @@
 // What /metrics and /outrider/speculation say, against what completions said of themselves.
 #include "http/metrics/metrics.h"
 
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
 #include "http/fixture_test.h"
 
 namespace outrider::http {
@@ -76,6 +80,25 @@ TEST_F(MetricsTest, AModelThatIsClosedKeepsItsCounters) {
   catalog_->open = false;
   for (std::size_t i = 0; i < counters.size(); ++i) EXPECT_EQ(value(counters[i]), open[i]);
   EXPECT_EQ(value("outrider:slots{model=\"fake\"}"), -1) << "it has none";
+}
+
+TEST_F(MetricsTest, TheWaitForAModelThatIsOpenedIsPartOfTheTimesAndSeenMeanwhile) {
+  start();
+  double waited_s = 0.0;
+  catalog_->waiting = 7;
+  catalog_->on_acquire = [&waited_s] {
+    const Stopwatch watch;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    waited_s = 0.001 * watch.elapsed_ms();
+  };
+  (void)complete();
+  constexpr double kRounding = 1e-4;
+  for (const char* name : {"model_wait", "queue_time", "time_to_first_token", "request_time"}) {
+    const std::string family = "outrider:" + std::string(name) + "_seconds";
+    EXPECT_EQ(value(family + "_count{model=\"fake\"}"), 1) << name;
+    EXPECT_GE(value(family + "_sum{model=\"fake\"}"), waited_s - kRounding) << name;
+  }
+  EXPECT_EQ(value("outrider:requests_waiting_for_model{model=\"fake\"}"), 7);
 }
 
 TEST_F(MetricsTest, RequestsAreCountedByEndpointAndStatusAndUnknownPathsTogether) {

@@ -129,9 +129,12 @@ HttpReply one_model(ServerState& server, const HttpRequest& request) {
   return model ? json_reply(described(*model, server, request)) : no_such_model(name);
 }
 
+// A model that was only closed answers who asks: so it is while it is opened again, or a probe
+// would end a server that swaps models.
 HttpReply health(ServerState& server, const HttpRequest& /*request*/) {
   const std::vector<CatalogStatus> models = server.catalog().status();
-  if (!models.empty() && models.front().state == ModelState::kLoading) {
+  const bool is_loading = !models.empty() && models.front().state == ModelState::kLoading;
+  if (is_loading && !models.front().reopening) {
     HttpReply reply = error_reply(503, "Loading model");
     Json body = error_object(503, *reply.failure, ErrorForm::kLlama);
     body["status"] = "loading";

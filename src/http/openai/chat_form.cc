@@ -117,7 +117,7 @@ Result<CompletionTask> read_chat_task(Json body, const ServerOptions& options) {
   if (body.is_object() && !body.value("verbosity", Json()).is_null()) {
     task.ignored.emplace_back("verbosity");
   }
-  CompletionRequest request = defaults_for(body, options.defaults);
+  CompletionRequest request = defaults_for(body, openai_dialect(), options.defaults);
   AnswerWishes wishes;
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("messages");

@@ -69,7 +69,7 @@ TEST(OpenAiBody, ARequestsOwnConstraintTakesTheDefaultsPlace) {
   CompletionRequest defaults;
   defaults.sampling.json_schema = R"({"type":"array"})";
   const auto schema = [&defaults](const Json& body) {
-    return defaults_for(body, defaults).sampling.json_schema;
+    return defaults_for(body, openai_dialect(), defaults).sampling.json_schema;
   };
   const Json object = {{"type", "json_object"}};
   EXPECT_EQ(schema({{"response_format", {{"type", "text"}}}}), R"({"type":"array"})");
@@ -82,7 +82,7 @@ TEST(OpenAiBody, ARequestsOwnConstraintTakesTheDefaultsPlace) {
   defaults = {};
   defaults.sampling.grammar = "root ::= \"a\"";
   const auto grammar = [&defaults](const Json& body) {
-    return defaults_for(body, defaults).sampling.grammar;
+    return defaults_for(body, openai_dialect(), defaults).sampling.grammar;
   };
   EXPECT_EQ(grammar(Json::object()), defaults.sampling.grammar);
   EXPECT_EQ(grammar({{"tools", Json::array()}}), defaults.sampling.grammar);
@@ -99,6 +99,80 @@ TEST(OpenAiBody, ARequestsOwnConstraintTakesTheDefaultsPlace) {
             defaults.sampling.grammar);
   EXPECT_EQ(grammar({{"functions", Json::array()}}), defaults.sampling.grammar);
   EXPECT_EQ(grammar({{"json_schema", Json::object()}}), "");
+}
+
+// What a server was started with (--mirostat 2, --temp 0, ...) gives way to what a request asks
+// for.
+TEST(OpenAiBody, OfMirostatAndWhatItExcludesTheRequestsOwnWins) {
+  const auto sampling = [](const char* more, const SamplingOptions& of_server) {
+    Json body = parsed(R"({"messages":[{"role":"user","content":"a"}]})");
+    body.update(parsed(more));
+    ServerOptions options;
+    options.defaults.sampling = of_server;
+    const Result<CompletionTask> task = read_chat_task(body, options);
+    EXPECT_TRUE(task.ok()) << more << ": " << task.status().message();
+    return task.ok() ? task->requests.shared.sampling : SamplingOptions();
+  };
+  const SamplingOptions mirostat{.mirostat = 2};
+  for (const char* own :
+       {R"({"temperature":0})", R"({"temp":0})", R"({"top_p":0.9})", R"({"frequency_penalty":0.5})",
+        R"({"typ_p":0.5})", R"({"mirostat":0})"}) {
+    EXPECT_EQ(sampling(own, mirostat).mirostat, 0) << own;
+  }
+  EXPECT_FLOAT_EQ(sampling(R"({"top_p":0.9})", mirostat).top_p, 0.9f);
+  for (const char* own : {"{}", R"({"temperature":0.5})", R"({"top_p":1})", R"({"top_p":null})",
+                          R"({"presence_penalty":0,"frequency_penalty":0})"}) {
+    EXPECT_EQ(sampling(own, mirostat).mirostat, 2) << own << " excludes nothing";
+  }
+  const SamplingOptions filters{.temperature = 0.0f, .top_k = 7, .repeat_penalty = 1.1f};
+  const SamplingOptions own = sampling(R"({"mirostat":1})", filters);
+  EXPECT_EQ(own.mirostat, 1);
+  EXPECT_FLOAT_EQ(own.temperature, SamplingOptions().temperature);
+  EXPECT_EQ(own.top_k, SamplingOptions().top_k);
+  EXPECT_FLOAT_EQ(own.repeat_penalty, 1.0f);
+  EXPECT_EQ(sampling(R"({"mirostat":0})", filters).top_k, 7);
+  EXPECT_FLOAT_EQ(sampling(R"({"mirostat":2})", {.temperature = 0.3f}).temperature, 0.3f);
+}
+
+TEST(OpenAiBody, WhatABodyAsksForTogetherIsStillRefused) {
+  const auto field_of_error = [](const char* more) {
+    Json body = parsed(R"({"prompt":"a"})");
+    body.update(parsed(more));
+    ServerOptions options;
+    options.defaults.sampling = {.repeat_penalty = 1.1f, .ignore_eos = true};
+    return read_text_task(body, options).status().field();
+  };
+  EXPECT_EQ(field_of_error(R"({"mirostat":2,"top_p":0.9})"), "top_p");
+  EXPECT_EQ(field_of_error(R"({"mirostat":2,"temperature":0})"), "temperature");
+  EXPECT_EQ(field_of_error(R"({"grammar":"root ::= \"a\"","ignore_eos":true})"), "ignore_eos");
+  EXPECT_EQ(field_of_error(R"({"mirostat":"two"})"), "mirostat");
+}
+
+TEST(OpenAiBody, OfAnEndlessTextAndAConstraintTheRequestsOwnWins) {
+  CompletionRequest defaults;
+  defaults.sampling.ignore_eos = true;
+  const auto endless = [&defaults](const Json& body) {
+    return defaults_for(body, openai_dialect(), defaults).sampling.ignore_eos;
+  };
+  EXPECT_TRUE(endless(Json::object()));
+  EXPECT_TRUE(endless({{"response_format", {{"type", "text"}}}}));
+  EXPECT_TRUE(endless({{"tools", Json::array()}}));
+  EXPECT_FALSE(endless({{"response_format", {{"type", "json_object"}}}}));
+  EXPECT_FALSE(endless({{"grammar", "root ::= \"a\""}}));
+  EXPECT_FALSE(endless({{"tools", Json::array({7})}}));
+  defaults.sampling = {};
+  defaults.sampling.grammar = "root ::= \"a\"";
+  defaults.sampling.grammar_triggers = {"a"};
+  const auto constraint = [&defaults](const Json& body) {
+    const SamplingOptions o = defaults_for(body, openai_dialect(), defaults).sampling;
+    return o.constrained() || !o.grammar_triggers.empty();
+  };
+  EXPECT_TRUE(constraint(Json::object()));
+  EXPECT_TRUE(constraint({{"ignore_eos", false}}));
+  EXPECT_FALSE(constraint({{"ignore_eos", true}}));
+  defaults.sampling = {};
+  defaults.sampling.json_schema = "{}";
+  EXPECT_FALSE(constraint({{"ignore_eos", true}}));
 }
 
 TEST(OpenAiBody, LlamaServersRandomSeedIsRandomInEveryCompletion) {

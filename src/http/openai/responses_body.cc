@@ -213,7 +213,7 @@ void read_most_calls(api::JsonFields& fields) {
 Result<CompletionTask> read_responses_task(Json body, const ServerOptions& options) {
   CompletionTask task;
   OUTRIDER_ASSIGN_OR_RETURN(task.ignored_tools, take_out_other_tools(body, "function"));
-  CompletionRequest request = defaults_for(body, options.defaults);
+  CompletionRequest request = defaults_for(body, kDialect, options.defaults);
   api::JsonFields fields(body, "", &kDialect);
   refuse_what_is_stored(fields);
   std::string instructions;

@@ -87,25 +87,28 @@ std::vector<std::string_view> sampler_names() {
   return names;
 }
 
-void read_samplers(api::JsonFields& fields, Options& options) {
+std::vector<std::string_view> read_samplers(api::JsonFields& fields, Options& options) {
   const Json* given = fields.any("samplers");
-  if (given == nullptr) return;
+  if (given == nullptr) return sampler_names();
   const std::vector<std::size_t> order = sampler_order(fields, *given);
-  if (!fields.ok()) return;
+  if (!fields.ok()) return {};
   // Those that are out of order, where they are all on, would give another distribution.
   if (std::adjacent_find(order.begin(), order.end(), std::greater_equal<>()) != order.end()) {
-    return fields.fail(
-        "samplers",
-        "samplers must be named once, in the order in which they work here: " + known_samplers());
+    fields.fail("samplers", "samplers must be named once, in the order in which they work here: " +
+                                known_samplers());
+    return {};
   }
   for (std::size_t i = 0; i < std::size(kSamplers); ++i) {
     if (std::find(order.begin(), order.end(), i) != order.end()) continue;
     for (const std::string_view name : kSamplers[i].fields) {
       if (!name.empty()) switch_off(field_named(sampling_fields(), name), options);
     }
-    // Its table cannot say it: 0 is greedy.
-    if (kSamplers[i].name == "temperature") options.temperature = 1.0f;
+    // Its table cannot say it: 0 is greedy. Mirostat has its own, whatever samplers are named.
+    if (kSamplers[i].name == "temperature" && options.mirostat == 0) options.temperature = 1.0f;
   }
+  std::vector<std::string_view> names;
+  for (const std::size_t i : order) names.push_back(kSamplers[i].name);
+  return names;
 }
 
 }  // namespace outrider::http

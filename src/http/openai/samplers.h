@@ -15,8 +15,10 @@ namespace outrider::http {
 std::vector<std::string_view> sampler_names();
 
 // "samplers": ["top_k", "temperature", ...] or "kt": the samplers that are not named are switched
-// off. They must be named in the order in which they work here, which is llama-server's default
-// order; errors are in `fields`. Behind the samplers' own fields.
-void read_samplers(api::JsonFields& fields, SamplingOptions& options);
+// off, except that with mirostat the temperature stays, as llama-server has it. They must be named
+// in the order in which they work here, which is llama-server's default order; errors are in
+// `fields`. Behind the samplers' own fields. Returns those that are named, all where the field is
+// not there; static storage.
+std::vector<std::string_view> read_samplers(api::JsonFields& fields, SamplingOptions& options);
 
 }  // namespace outrider::http

@@ -43,6 +43,14 @@ TEST(Samplers, ATextCompletionReadsThemToo) {
   EXPECT_FLOAT_EQ(o.top_p, 1.0f) << "off";
 }
 
+TEST(Samplers, MirostatKeepsItsTemperatureWhateverIsNamed) {
+  const Json body = {{"prompt", "abc"},
+                     {"mirostat", 2},
+                     {"temperature", 0.5},
+                     {"samplers", Json::array({"top_k"})}};
+  EXPECT_FLOAT_EQ(sampling_of(read_text_task(body, ServerOptions())).temperature, 0.5f);
+}
+
 // Its warm-up, while the user still types: nothing is to be said.
 TEST(Samplers, NoneMayBeNamed) {
   Json body = instruct_body();

@@ -46,6 +46,9 @@ Json logprobs_json(const std::vector<SaidToken>& tokens, std::size_t offset) {
       const std::string key = key_of(other.text);
       if (!top.contains(key)) top[key] = other.logprob;
     }
+    // As OpenAI has it: also where it is none of the likeliest.
+    const std::string chosen = key_of(told->chosen.text);
+    if (!top.contains(chosen)) top[chosen] = told->chosen.logprob;
     object["tokens"].push_back(token.text);
     object["token_logprobs"].push_back(told->chosen.logprob);
     object["top_logprobs"].push_back(std::move(top));
@@ -142,7 +145,7 @@ Result<CompletionTask> read_text_task(Json body, const ServerOptions& options) {
   if (!several.empty()) body["prompt"] = std::move(several.front());
   CompletionTask task;
   AnswerWishes wishes;
-  CompletionRequest request = defaults_for(body, options.defaults);
+  CompletionRequest request = defaults_for(body, openai_dialect(), options.defaults);
   api::JsonFields fields(body, "", &openai_dialect());
   fields.require("prompt");
   refuse_what_is_not_done(fields);

@@ -4,6 +4,7 @@
 // and both of these again. So what does not know of versions reads those that are shown.
 
 import {newMessage} from "./answer.js";
+import {beginning} from "./format.js";
 import {fromLlamas, isLlamas, llamaSessions} from "./llama_file.js";
 
 const kMostBytes = 64 << 20;
@@ -138,7 +139,8 @@ function conversationFrom(given, what) {
   const time = (value) => Number.isFinite(value) ? value : Date.now();
   // The instructions are the conversation's; without any it had none, whatever the settings say.
   const system = messages[0]?.role === "system" ? messages.shift().content : "";
-  return {name: typeof given.name === "string" && given.name.trim() !== "" ? given.name.slice(0, 200) : null,
+  const named = typeof given.name === "string" && given.name.trim() !== "";
+  return {name: named ? beginning(given.name, 200) : null,
     created: time(given.created), updated: time(given.updated), system, messages};
 }
 

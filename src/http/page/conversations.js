@@ -9,6 +9,7 @@
 // Each change is told to the other tabs, with the key that it was made from; who has just that takes
 // it over. Not so while it is in use there: that tab's end is another conversation, a copy.
 
+import {beginning} from "./format.js";
 import {openStore} from "./store.js";
 import {allSaid, shownSaid} from "./versions.js";
 
@@ -22,7 +23,7 @@ function nameFrom(messages) {
   const first = messages.find((message) => message.role === "user");
   const line = first?.content.trim().split("\n")[0] ?? "";
   if (line === "") return "New conversation";
-  return line.length > kNameLength ? `${line.slice(0, kNameLength - 1).trimEnd()}…` : line;
+  return line.length > kNameLength ? `${beginning(line, kNameLength - 1).trimEnd()}…` : line;
 }
 
 // What another version of the page or a broken disk has left must not end this one.
@@ -199,7 +200,7 @@ export class Conversations extends EventTarget {
 
   rename(conversation, name) {
     if (!this.has(conversation)) return;  // another tab has deleted it meanwhile
-    conversation.name = name.trim() === "" ? null : name.trim().slice(0, kLongestName);
+    conversation.name = name.trim() === "" ? null : beginning(name.trim(), kLongestName);
     this.save(conversation, {touched: false});
   }
 
@@ -296,6 +297,6 @@ export class Conversations extends EventTarget {
 
   #makeCopy(own) {
     this.#say(`“${this.nameOf(own)}” went on in another tab, too: this is a copy`);
-    own.name = `${this.nameOf(own).slice(0, kLongestName - 10)} (copy)`;
+    own.name = `${beginning(this.nameOf(own), kLongestName - 10)} (copy)`;
   }
 }

@@ -1,4 +1,5 @@
-// Numbers as people read them. Anything that is no number gives the dash.
+// Numbers as people read them, and texts where they are too long. Anything that is no number gives
+// the dash.
 
 const kNone = "–";
 
@@ -48,6 +49,11 @@ export function parameters(value) {
 /** "1 token", "2 tokens". */
 export function many(value, word) {
   return `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+}
+
+/** The first `length` UTF-16 units of a text, at most: of a character, both or none. */
+export function beginning(text, length) {
+  return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
 }
 
 /** The last part of a path. */

@@ -2,12 +2,13 @@
 
 import {conversationsFrom, fileOf} from "./conversation_file.js";
 import {byId, cancels, confirms, downloadJson, el, icon, iconButton} from "./dom.js";
-import {many} from "./format.js";
+import {beginning, many} from "./format.js";
 
 const kSearchFrom = 11;  // conversations: fewer are seen at once
 
 function fileNameFor(name) {
-  return `${name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40) || "chat"}.json`;
+  const plain = name.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "");
+  return `${beginning(plain, 40) || "chat"}.json`;
 }
 
 export class Sidebar {

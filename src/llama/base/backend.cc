@@ -1,6 +1,7 @@
 #include "llama/base/backend.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <exception>
 #include <mutex>
@@ -176,6 +177,15 @@ std::string LogCapture::reason() const {
 std::string LogCapture::because() const {
   const std::string text = reason();
   return text.empty() ? "" : ": " + text;
+}
+
+bool is_want_of_memory(std::string_view reason) {
+  // "unable to allocate CUDA0 buffer", "allocating 17000.00 MiB on device 0: cudaMalloc failed: out
+  // of memory", "Device memory allocation of size 17825792000 failed", "std::bad_alloc"
+  constexpr std::array<std::string_view, 3> kWords{"allocat", "bad_alloc", "out of memory"};
+  return std::any_of(kWords.begin(), kWords.end(), [reason](std::string_view word) {
+    return reason.find(word) != std::string_view::npos;
+  });
 }
 
 std::int32_t physical_cores() {

@@ -49,6 +49,9 @@ class LogCapture {
   std::string last_warning_;
 };
 
+// Whether a reason of llama.cpp's says that memory is short, the machine's or a device's.
+bool is_want_of_memory(std::string_view reason);
+
 // Cores to compute with: the physical ones that this thread may use (of two kinds the faster), at
 // most usable_processors(); at least 1.
 std::int32_t physical_cores();
@@ -59,8 +62,9 @@ std::int32_t threads_of(std::int32_t asked);
 // Whether there is a device beside the processor: a GPU, say. REQUIRES: ensure_backend()
 bool has_other_device();
 // Whether ggml has a layout of its own for weights that AMX multiplies, which not every graph can
-// use: with latent attention llama.cpp offers it matrices whose inputs then do not lie in one
-// piece, and ends the process when it finds nobody to multiply them. REQUIRES: ensure_backend()
+// use: llama.cpp offers it the matrices of single heads or groups of heads, whose inputs then do
+// not lie in one piece, and ends the process when it finds nobody to multiply them.
+// REQUIRES: ensure_backend()
 bool has_amx_layout();
 
 // Bytes of main memory of the machine, or the limit of the process's control groups when that is

@@ -5,8 +5,10 @@
 
 namespace outrider::llama {
 
-CellLedger::CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy)
+CellLedger::CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy,
+                       Rebuild rebuild)
     : policy_(policy),
+      rebuild_(rebuild),
       readers_(static_cast<std::size_t>(n_cells), kEmpty),
       cells_(static_cast<std::size_t>(n_sequences)) {}
 
@@ -129,6 +131,7 @@ CellLedger::Picked CellLedger::pick(SeqId seq, Pos length, std::span<const std::
 bool CellLedger::compaction_due(std::int32_t n) const {
   if (parked_ == 0) return false;
   if (n > empty()) return true;
+  if (rebuild_ == Rebuild::kForRoom) return false;
   const std::int32_t many = std::max(256, live_ / 4);
   return parked_ >= many && (live_ < put_off_live_ || parked_ >= put_off_parked_ + many);
 }

@@ -53,8 +53,17 @@ class CellLedger {
     kFreeAtOnce  // for caches whose results do not depend on it, and for showing what it costs
   };
 
+  // What the cache is rebuilt for.
+  enum class Rebuild {
+    kForTimeToo,  // and where reading past the parked cells costs more than rebuilding
+    // Where tokens do not fit otherwise. For caches that lose by it: of layers with a sliding
+    // window llama.cpp saves only what the text's end sees, so that no text can be cut any more.
+    kForRoom
+  };
+
   CellLedger() = default;
-  CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy = Policy::kInOrder);
+  CellLedger(std::int32_t n_cells, std::int32_t n_sequences, Policy policy = Policy::kInOrder,
+             Rebuild rebuild = Rebuild::kForTimeToo);
 
   std::int32_t n_cells() const { return static_cast<std::int32_t>(readers_.size()); }
   bool in_order() const { return policy_ == Policy::kInOrder; }
@@ -110,8 +119,8 @@ class CellLedger {
   // REQUIRES: 0 <= length; offsets below length(seq) - length.
   Picked pick(SeqId seq, Pos length, std::span<const std::int32_t> offsets);
 
-  // True when the cache should be rebuilt before `n` more tokens: they do not fit otherwise, or the
-  // parked cells have become so many that reading past them costs more than rebuilding.
+  // True when the cache should be rebuilt before `n` more tokens: they do not fit otherwise, or
+  // (with kForTimeToo) the parked cells have become so many that reading past them costs more.
   bool compaction_due(std::int32_t n) const;
 
   // The rebuilding that was due found no memory. One that would only save time is due again when as
@@ -141,6 +150,7 @@ class CellLedger {
   bool is_shared(std::int32_t cell) const { return readers_[static_cast<std::size_t>(cell)] > 1; }
 
   Policy policy_ = Policy::kInOrder;
+  Rebuild rebuild_ = Rebuild::kForTimeToo;
   std::vector<std::int32_t> readers_;             // [n_cells] kEmpty, kParked, or the sequences
   std::vector<std::vector<std::int32_t>> cells_;  // [n_sequences][length]
   std::int32_t live_ = 0;

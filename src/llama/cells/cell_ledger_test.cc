@@ -109,6 +109,20 @@ TEST(CellLedgerTest, CompactionIsDueWhenTokensDoNotFitOrManyCellsAreParked) {
   EXPECT_EQ(ledger.check_integrity(), "");
 }
 
+TEST(CellLedgerTest, ACacheThatLosesByItIsRebuiltForRoomAlone) {
+  for (const bool loses : {false, true}) {
+    CellLedger ledger(1024, 2, CellLedger::Policy::kInOrder,
+                      loses ? CellLedger::Rebuild::kForRoom : CellLedger::Rebuild::kForTimeToo);
+    ASSERT_TRUE(ledger.append(0, 300));
+    ASSERT_TRUE(ledger.append(1, 1));
+    ledger.cut(0, 0);
+    ASSERT_EQ(ledger.parked(), 300);
+    EXPECT_EQ(ledger.compaction_due(1), !loses);
+    EXPECT_EQ(ledger.compaction_due(ledger.empty()), !loses);
+    EXPECT_TRUE(ledger.compaction_due(ledger.empty() + 1));
+  }
+}
+
 TEST(CellLedgerTest, FreeingAtOnceBreaksTheOrder) {
   CellLedger ledger(16, 2, CellLedger::Policy::kFreeAtOnce);
   ASSERT_TRUE(ledger.append(0, 3));

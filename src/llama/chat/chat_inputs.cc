@@ -32,17 +32,30 @@ class TextCheck {
   std::size_t n_bytes_ = 0;
 };
 
-// A JSON object of bounded depth. Errors: kInvalidArgument.
-Result<Json> parse_object(std::string_view text, const std::string& what) {
-  const json::Parsed parsed = json::parse(text);
+Result<Json> object_of(const json::Parsed& parsed, const std::string& what) {
   if (!parsed.value) return invalid_argument(what + " is not JSON: " + parsed.error);
   if (!parsed.value->is_object()) return invalid_argument(what + " is not a JSON object");
   return *parsed.value;
 }
 
+// A JSON object of bounded depth. Errors: kInvalidArgument.
+Result<Json> parse_object(std::string_view text, const std::string& what) {
+  return object_of(json::parse(text), what);
+}
+
 // Whether the text is the beginning of a JSON object, and not all of it.
 bool is_cut_object(std::string_view text) {
   return text.starts_with('{') && json::object_length(text) == 0;
+}
+
+// The arguments of an earlier call as templates take them, objects only. A call that was cut off,
+// by a limit of tokens say, is in the history as it came, and so is one with a field twice or half
+// of a pair of surrogates, which grammars allow: what was answered is taken back.
+Result<std::string> arguments_of(const std::string& said, const std::string& what) {
+  if (said.empty() || is_cut_object(said)) return std::string("{}");
+  if (parse_object(said, what).ok()) return said;
+  OUTRIDER_ASSIGN_OR_RETURN(const Json written, object_of(json::parse_written(said), what));
+  return json::encode(written);
 }
 
 Status add_tool_calls(const ChatMessage& message, const std::string& which, TextCheck& texts,
@@ -57,13 +70,9 @@ Status add_tool_calls(const ChatMessage& message, const std::string& which, Text
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.name, "the name of " + what));
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.id, "the id of " + what));
     OUTRIDER_RETURN_IF_ERROR(texts.add(call.arguments, "the arguments of " + what));
-    // A call that was cut off, by a limit of tokens say, is in the history as it came. Templates
-    // take objects only.
-    const bool is_whole = !call.arguments.empty() && !is_cut_object(call.arguments);
-    const std::string arguments = is_whole ? call.arguments : "{}";
-    const Result<Json> parsed = parse_object(arguments, "the arguments of " + what);
-    if (!parsed.ok()) return parsed.status();
-    msg.tool_calls.push_back({.name = call.name, .arguments = arguments, .id = call.id});
+    OUTRIDER_ASSIGN_OR_RETURN(std::string arguments,
+                              arguments_of(call.arguments, "the arguments of " + what));
+    msg.tool_calls.push_back({.name = call.name, .arguments = std::move(arguments), .id = call.id});
   }
   return Status();
 }

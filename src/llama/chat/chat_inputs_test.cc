@@ -48,6 +48,18 @@ TEST(ChatInputsTest, WhatIsGivenArrives) {
     ASSERT_TRUE(with_cut.ok()) << with_cut.status().message();
     EXPECT_EQ(with_cut->common.messages[1].tool_calls[0].arguments, "{}") << cut;
   }
+  // What grammars let a model say, and JSON readers refuse.
+  const std::pair<const char*, const char*> kOdd[] = {
+      {R"({"a":"\ud83d"})", "{\"a\":\"\xEF\xBF\xBD\"}"},
+      {R"({"o":{"a": 1, "b": 2, "a": 3}})", R"({"o":{"a":3,"b":2}})"},
+      {"{\"a\":\"b\nc\\ \"}", R"({"a":"b\nc "})"},
+      {R"({"a": "\ud83d\ude00"})", R"({"a": "\ud83d\ude00"})"}};
+  for (const auto& [said, taken] : kOdd) {
+    call.tool_calls[0].arguments = said;
+    const Result<ChatInputs> with_odd = chat_inputs({kHello[0], call, result}, options);
+    ASSERT_TRUE(with_odd.ok()) << with_odd.status().message();
+    EXPECT_EQ(with_odd->common.messages[1].tool_calls[0].arguments, taken) << said;
+  }
   EXPECT_EQ(inputs->tools[0].parameters, R"({"type":"object","properties":{}})");
   EXPECT_EQ(inputs->tool_choice, COMMON_CHAT_TOOL_CHOICE_REQUIRED);
   EXPECT_FALSE(inputs->enable_thinking);

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "json/valid_strings.h"
 
 namespace outrider::llama {
 namespace {
 
+// llama-common takes a quoted text of LFM2's calls for a JSON string as it is, with its line breaks
+// and escapes (common/chat-peg-parser.cpp, normalize_quotes_to_json).
 ChatReply reply_of(common_chat_msg msg) {
   ChatReply reply;
   reply.content = std::move(msg.content);
@@ -20,7 +23,7 @@ ChatReply reply_of(common_chat_msg msg) {
   for (common_chat_tool_call& call : msg.tool_calls) {
     reply.tool_calls.push_back({.id = std::move(call.id),
                                 .name = std::move(call.name),
-                                .arguments = std::move(call.arguments)});
+                                .arguments = json::valid_strings(call.arguments)});
   }
   return reply;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "json/json.h"
+#include "json/valid_strings.h"
 #include "llama/schema/json_schema.h"
 
 namespace outrider::llama {
@@ -119,6 +120,7 @@ Fit read_calls(Scanner& scanner, std::vector<ToolCall>& calls) {
     if (fit == Fit::kYes) fit = scanner.take_string(call.name);
     if (fit == Fit::kYes) fit = scanner.take({",", "\"arguments\"", ":"});
     if (fit == Fit::kYes) fit = scanner.take_object(call.arguments);
+    call.arguments = json::valid_strings(call.arguments);
     if (fit != Fit::kNo && !call.arguments.empty()) calls.push_back(std::move(call));
     if (fit == Fit::kYes) fit = scanner.take({"}"});
     if (fit != Fit::kYes) return fit;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "llama/exactness/exactness_key.h"
+#include "llama/exactness/source_hash.h"
 #include "testing/gguf_file.h"
 #include "testing/tiny_dir.h"
 #include "testing/tiny_gguf.h"
@@ -284,7 +285,8 @@ TEST(ExactnessKey, TellsSplitModelsApartThatDifferInALaterFileOnly) {
 
 TEST(ExactnessKey, NamesTheBuildAndTheMachine) {
   EXPECT_NE(build_identity().find("llama.cpp"), std::string::npos);
-  EXPECT_NE(build_identity().find("probe"), std::string::npos);
+  EXPECT_EQ(source_hash().size(), 16u);
+  EXPECT_NE(build_identity().find(", sources " + std::string(source_hash())), std::string::npos);
   EXPECT_GT(machine_identity(/*on_cpu=*/true).size(), 32u);
 
   const TempDir dir;

@@ -135,5 +135,53 @@ TEST(ExactnessFacts, AQuantisedFileIsNotToldThatAQuantisedFileWouldBeExact) {
   EXPECT_NE(hint.find("a file in Q8_0"), std::string::npos) << hint;
 }
 
+// Of latent attention and DeepSeek V4: whatever type they are in, and with our kernels never.
+TEST(ExactnessFacts, MatricesOfHeadsAreKeptFromAmxWhereOursDoNotMultiplyThem) {
+  const testing::TempDir dir;
+  for (const char* const name : {"blk.0.attn_k_b.weight", "blk.1.attn_v_b.weight",
+                                 "blk.0.attn_output_a.weight", "blk.0.attn_q_b.weight"}) {
+    const bool of_heads = std::string(name) != "blk.0.attn_q_b.weight";
+    for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0}) {
+      const std::string path = write_with(dir, {}, {{name, type, {128, 64}}});
+      const Known stock = known_of(path, KernelChoice::kStock);
+      EXPECT_EQ(stock.facts.head_matrices, of_heads) << name;
+      EXPECT_EQ(stock.facts.amx_layout, has_amx_layout());
+      const Known by_default = known_of(path, KernelChoice::kAuto);
+      EXPECT_EQ(by_default.facts.head_matrices, of_heads && !has_own_kernels()) << name;
+      EXPECT_EQ(by_default.plan.plain_reason.empty(),
+                !by_default.facts.head_matrices || !has_amx_layout());
+      if (!has_own_kernels() || !of_heads) continue;
+      EXPECT_EQ(by_default.facts.bytes_of(ggml_type_name(type)), 0U) << name << ": ours take it";
+    }
+  }
+}
+
+TEST(ExactnessFacts, WithAmxAFileWithMatricesOfHeadsStaysPlainAndThatIsSaid) {
+  for (const ExactMode exact : {ExactMode::kAuto, ExactMode::kOn, ExactMode::kOff}) {
+    for (const bool head_matrices : {true, false}) {
+      for (const bool amx_layout : {true, false}) {
+        RuleFacts facts;
+        facts.weights = {{"q8_0", 100}};
+        facts.head_matrices = head_matrices;
+        facts.amx_layout = amx_layout;
+        ModelOptions options;
+        options.exact = exact;
+        const LoadPlan plan = settings_rule(facts, options);
+        const bool plain = head_matrices && amx_layout;
+        EXPECT_EQ(plan.extra_bufts, !plain);
+        EXPECT_EQ(plan.plain_reason.find("AMX") != std::string::npos, plain);
+        EXPECT_TRUE(plan.notes.empty());
+        if (!plain) continue;
+        if (exact == ExactMode::kOn) {
+          EXPECT_TRUE(strictest_plan(facts, options, plan) == plan) << "it is plain already";
+        }
+        facts.weights = {{"q4_K", 100}};
+        const std::string hint = inexact_hint(facts, settings_rule(facts, options));
+        EXPECT_EQ(hint.find("repacked"), std::string::npos) << hint;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace outrider::llama

@@ -12,13 +12,11 @@
 #include "ggml-backend.h"
 #include "llama.h"
 #include "llama/base/backend.h"
+#include "llama/exactness/source_hash.h"
 #include "llama/files/gguf_header.h"
 
 namespace outrider::llama {
 namespace {
-
-// Raised when the probe compares other things, so that old verdicts are not trusted.
-constexpr int kProbeVersion = 5;
 
 constexpr std::uint64_t kHeadBytes = 64 * 1024;
 constexpr std::uint64_t kSampleBytes = 4096;
@@ -123,7 +121,7 @@ std::string build_identity() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   text += ", sanitized";
 #endif
-  return text + ", probe " + std::to_string(kProbeVersion);
+  return text + ", sources " + std::string(source_hash());
 }
 
 std::string machine_identity(bool on_cpu) {

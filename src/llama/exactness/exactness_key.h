@@ -32,7 +32,8 @@ Result<std::string> fingerprint_file(const std::string& path);
 // read_gguf_header() where it is split.
 Result<std::string> fingerprint_model(const std::string& path);
 
-// The build of llama.cpp and of this program, one line.
+// The build of llama.cpp and of this program, with the hash of the sources that compute
+// (source_hash.h), one line.
 std::string build_identity();
 
 // The processor and its features, one line. Other devices are named when weights lie there.

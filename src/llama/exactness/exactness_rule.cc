@@ -175,11 +175,24 @@ Status check_one_cache_type(const ModelOptions& options) {
                      "twice, or one of them");
 }
 
+// Matrices of which each head, or group of heads, has its own: the graph multiplies them with
+// inputs whose heads it has permuted. With latent attention those are what makes a head's keys and
+// values, with DeepSeek V4 the first of the output's two matrices. No other matrix of llama.cpp's
+// models is multiplied so (its src/models, looked through on 2026-11-30).
+bool is_of_heads(const Matrix& matrix) {
+  constexpr std::array<std::string_view, 3> kNames{".attn_k_b.", ".attn_v_b.", ".attn_output_a."};
+  return std::any_of(kNames.begin(), kNames.end(), [&matrix](std::string_view name) {
+    return matrix.name.find(name) != std::string::npos;
+  });
+}
+
 void apply_user_choices(const RuleFacts& facts, const ModelOptions& options, bool exactness_matters,
                         LoadPlan* plan) {
   ContextSettings& context = plan->context;
   context.rope_freq_base = options.rope_freq_base;
   context.rope_freq_scale = options.rope_freq_scale;
+  context.flash_if_supported =
+      !facts.on_cpu && options.workers.empty() && options.flash_attention == FlashAttention::kAuto;
   if (options.flash_attention != FlashAttention::kAuto) {
     context.flash_attention = options.flash_attention == FlashAttention::kOn;
     if (!context.flash_attention) {
@@ -246,6 +259,11 @@ bool stays_on_processor(std::string_view matrix, std::int32_t n_layer, std::int3
   return layer < n_layer + 1 - n_gpu_layers;
 }
 
+bool is_on_processor(const ModelOptions& options) {
+  ensure_backend();
+  return options.n_gpu_layers == 0 || !has_other_device();
+}
+
 Result<RuleFacts> read_rule_facts(const ModelOptions& options) {
   OUTRIDER_ASSIGN_OR_RETURN(const GgufHeader header, read_gguf_header(options.path));
   return read_rule_facts(options, header);
@@ -257,7 +275,7 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader&
   facts.one_cache_type = needs_one_cache_type(header);
   if (facts.one_cache_type) OUTRIDER_RETURN_IF_ERROR(check_one_cache_type(options));
   facts.recurrent = has_recurrent_layers(header.architecture);
-  facts.on_cpu = options.n_gpu_layers == 0 || !has_other_device();
+  facts.on_cpu = is_on_processor(options);
   for (const std::vector<std::int32_t>* sizes : {&header.head_sizes_k, &header.head_sizes_v}) {
     for (const std::int32_t size : *sizes) {
       if (std::find(facts.head_sizes.begin(), facts.head_sizes.end(), size) ==
@@ -269,8 +287,11 @@ Result<RuleFacts> read_rule_facts(const ModelOptions& options, const GgufHeader&
 
   const Result<std::vector<Matrix>> matrices = read_matrices(options.path, header);
   if (!matrices.ok()) return matrices.status();
-  const bool own =
-      options.workers.empty() && options.kernels == KernelChoice::kAuto && own_kernels().available;
+  const bool ours = options.kernels == KernelChoice::kAuto && own_kernels().available;
+  const bool own = ours && options.workers.empty();
+  // Ours take such matrices in every type that AMX takes, and are asked first.
+  facts.head_matrices = !ours && std::any_of(matrices->begin(), matrices->end(), is_of_heads);
+  facts.amx_layout = has_amx_layout();
   facts.own_attention = own && facts.on_cpu && own_attention(header, *matrices);
   std::map<std::string, std::uint64_t> bytes;
   for (const Matrix& matrix : *matrices) {
@@ -304,6 +325,12 @@ LoadPlan settings_rule(const RuleFacts& facts, const ModelOptions& options) {
   if (exact) {
     const double most = options.exact == ExactMode::kOn ? 1.0 : kCheap;
     plan.extra_bufts = sum_of(facts, kExactOnlyPlain) == 0 || cost_of_plain(facts) > most;
+  }
+  if (facts.head_matrices && facts.amx_layout) {
+    plan.extra_bufts = false;
+    plan.plain_reason =
+        "all weights stay as the file has them, which is slower: llama.cpp would give the heads' "
+        "matrices to AMX, which cannot multiply them";
   }
   apply_user_choices(facts, options, options.exact != ExactMode::kOff, &plan);
   return plan;

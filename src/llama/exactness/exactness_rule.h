@@ -20,11 +20,13 @@
 //    Q4_K and Q2_K are not from width 4 on, plain they are. With plain buffers a single step of
 //    a file that is all Q4_K takes 1.5 times as long (Q4_0 1.3, Q2_K 1.2), so the rule takes them
 //    only where the file's mix makes that less than a tenth; `exact=on` takes them wherever they
-//    help.
+//    help. Where AMX would be given a head's matrices, which it cannot multiply (docs/bugs.md),
+//    all weights are plain: llama.cpp offers layouts to all of a file's weights or to none.
 //  - F32, F16, BF16 and IQ4_NL are never exact: one token and several take different kernels. A
 //    file that multiplies with one of them gets llama.cpp's defaults, since nothing would be
 //    gained. IQ types with lookup grids (IQ4_XS, ...) are exact below 8 tokens.
-// Elsewhere nothing is known, so llama.cpp's defaults are taken and the probe reports. Other
+// Elsewhere nothing is known, so llama.cpp's defaults are taken, flash attention where the device
+// has it for the model (unless the user chose), and the probe reports. Other
 // devices know mixed cache types in special builds only, so exact=on, and workers, take q8_0 for
 // both. So do models with latent attention (MLA), whose values are a part of the keys: llama.cpp
 // takes no two types for them.
@@ -63,6 +65,11 @@ struct RuleFacts {
   bool on_cpu = true;                    // all layers are on the processor
   bool one_cache_type = false;           // llama.cpp takes one for keys and values alike, no two
 
+  // Some matrices are of single heads or groups of heads, and llama.cpp's kernels multiply them. On
+  // a processor for which ggml has AMX's layout they must not be repacked (has_amx_layout()).
+  bool head_matrices = false;
+  bool amx_layout = false;
+
   std::uint64_t bytes_of(std::string_view type) const;  // 0 when there is none
 
   // Whether all products and the attention over such a cache are Outrider's, and there is nothing
@@ -76,6 +83,7 @@ struct LoadPlan {
   bool extra_bufts = true;         // ModelFile::load's
   ContextSettings context;         // max_width and n_cells are left as they are
   std::vector<std::string> notes;  // what the user's own choices cost; one sentence each
+  std::string plain_reason;        // why extra_bufts is off whatever `exact` is; else empty
 
   bool operator==(const LoadPlan& other) const {
     return extra_bufts == other.extra_bufts && same_context(other);
@@ -92,6 +100,9 @@ struct LoadPlan {
 // processor where there is a GPU: it takes the last `n_gpu_layers` of the model's `n_layer` layers
 // and its output, which counts as one; all where that is negative.
 bool stays_on_processor(std::string_view matrix, std::int32_t n_layer, std::int32_t n_gpu_layers);
+
+// Whether all layers of a model, or a head, are on this machine's processor, but for workers.
+bool is_on_processor(const ModelOptions& options);
 
 // Of a model that is to be opened: reads the file's header; the weights stay on the disk. Matrices
 // that Outrider's kernels would take are left out, but with workers, where they lie elsewhere.

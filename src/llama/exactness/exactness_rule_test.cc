@@ -196,6 +196,24 @@ TEST(ExactnessRule, TheUsersOwnChoicesWinAndTheirCostIsTold) {
   EXPECT_TRUE(settings_rule(facts, options).notes.empty()) << "nobody asked for exactness";
 }
 
+// A device without it for these heads would leave it to the processor, with all of the cache.
+TEST(ExactnessRule, OnAGpuFlashAttentionIsTakenWhereTheDeviceHasItUnlessItIsChosen) {
+  for (const FlashAttention flash :
+       {FlashAttention::kAuto, FlashAttention::kOn, FlashAttention::kOff}) {
+    const bool free = flash == FlashAttention::kAuto;
+    RuleFacts facts = facts_of({{"q4_0", 100}});
+    ModelOptions options{.flash_attention = flash, .exact = ExactMode::kOn};
+    EXPECT_FALSE(settings_rule(facts, options).context.flash_if_supported) << "the processor";
+    facts.on_cpu = false;
+    const LoadPlan plan = settings_rule(facts, options);
+    EXPECT_EQ(plan.context.flash_attention, flash != FlashAttention::kOff);
+    EXPECT_EQ(plan.context.flash_if_supported, free);
+    EXPECT_EQ(strictest_plan(facts, options, plan).context.flash_if_supported, free);
+    options.workers = {"there:50052"};
+    EXPECT_FALSE(settings_rule(facts, options).context.flash_if_supported) << "they take all";
+  }
+}
+
 TEST(ExactnessRule, TheStrictestPlanKeepsWhatTheUserChose) {
   const RuleFacts facts = facts_of({{"q4_0", 100}});
   ModelOptions options;

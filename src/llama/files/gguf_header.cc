@@ -381,6 +381,7 @@ Result<OpenedGguf> open_gguf(const std::string& path) {
   header.short_context = read_short_context(meta, gguf.get(), prefix);
   header.position_table = has_position_table(path, gguf.get(), header);
   read_attention(meta, gguf.get(), prefix, &header);
+  header.states = recurrent_states(gguf.get(), header.architecture, header.n_head_kv);
   return OpenedGguf{.header = std::move(header), .gguf = std::move(gguf)};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "llama/files/gguf_states.h"
 
 namespace outrider::llama {
 
@@ -54,6 +55,7 @@ struct GgufHeader {
   std::vector<bool> windowed;              // [n_layer]: with a sliding window; or empty: not known
   std::vector<std::int32_t> head_sizes_k;  // distinct, of full and of sliding-window layers
   std::vector<std::int32_t> head_sizes_v;
+  RecurrentStates states;
 
   // Elements that one token's keys (values) take over all layers, an upper bound.
   std::uint64_t k_elements() const;

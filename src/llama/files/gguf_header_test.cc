@@ -105,6 +105,39 @@ TEST_F(GgufHeaderTest, EachLayerTakesHeadsOfItsOwnSize) {
   EXPECT_EQ(unknown.v_elements(), 2U * 6 * 96) << "an upper bound";
 }
 
+// As llama-hparams.cpp computes them, for 4 sequences: once each, or with the snapshots.
+TEST_F(GgufHeaderTest, StatesOfRecurrentLayersAreCounted) {
+  std::vector<std::pair<std::string, std::uint32_t>> sizes = {
+      {"block_count", 8},           {"embedding_length", 2048},
+      {"attention.head_count", 16}, {"attention.head_count_kv", 2},
+      {"ssm.conv_kernel", 4},       {"ssm.inner_size", 4096},
+      {"ssm.state_size", 128},      {"ssm.group_count", 16},
+      {"rope.dimension_count", 128}};
+  const std::uint64_t scan = 4 * (3 * (4096 + 2 * 16 * 128) + 128 * 4096);
+  EXPECT_EQ(said("qwen35", sizes).states.bytes(4), 4U * 8 * 6 * scan) << "six of eight layers";
+  EXPECT_EQ(said("qwen3next", sizes).states.bytes(4), 4U * 6 * scan) << "no snapshots";
+  EXPECT_EQ(said("falcon-h1", sizes).states.bytes(1), 8U * scan) << "beside attention";
+  EXPECT_EQ(said("llama", sizes).states.bytes(4), 0U);
+  EXPECT_EQ(said("of-tomorrow", sizes).states.bytes(4), 0U);
+  sizes[3].second = 0;
+  EXPECT_EQ(said("granitehybrid", sizes).states.bytes(4), 4U * 8 * scan);
+  sizes.emplace_back("feed_forward_length", 512);
+  EXPECT_EQ(said("nemotron_h", sizes).states.bytes(4), 0U) << "layers of a feed-forward part alone";
+  sizes.back().second = 0;
+  EXPECT_EQ(said("nemotron_h", sizes).states.bytes(4), 4U * 8 * 8 * scan);
+  sizes.emplace_back("kda.head_dim", 128);
+  EXPECT_EQ(said("kimi-linear", sizes).states.bytes(1), 8U * 4 * (3 * 3 + 128) * 16 * 128);
+  EXPECT_EQ(said("rwkv7", {{"block_count", 8}, {"embedding_length", 2048}, {"wkv.head_size", 64}})
+                .states.bytes(1),
+            8U * 4 * 2048 * (2 + 64));
+  EXPECT_EQ(
+      said("mamba2",
+           {{"block_count", 8}, {"ssm.inner_size", 0xFFFFFFFFU}, {"ssm.state_size", 0xFFFFFFFFU}})
+          .states.bytes(1),
+      0U)
+      << "no machine has as much";
+}
+
 TEST_F(GgufHeaderTest, ATableOfPositionsIsFoundInWhicheverFile) {
   const Result<testing::GgufReader> reader = testing::GgufReader::open(plain_);
   ASSERT_TRUE(reader.ok());

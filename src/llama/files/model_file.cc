@@ -57,15 +57,13 @@ Status check_generates(const std::string& path, const ModelFacts& facts) {
   return Status();
 }
 
-// For llama.cpp, which takes a list that ends with null; empty: as it chooses. With no layers on
-// GPUs a GPU has no part in it at all: else it would take batches of 32 tokens and more, in other
-// bits.
+// For llama.cpp, which takes a list that ends with null; empty: as it chooses.
 Result<std::vector<ggml_backend_dev_t>> devices_for(const FileOptions& options) {
   std::vector<ggml_backend_dev_t> devices;
   if (!options.workers.empty()) {
     OUTRIDER_ASSIGN_OR_RETURN(devices, worker_devices(options.workers));
     devices.push_back(nullptr);
-  } else if (options.n_gpu_layers == 0) {
+  } else if (options.keeps_off_gpus()) {
     devices.push_back(nullptr);
   }
   return devices;
@@ -116,6 +114,7 @@ ModelFacts read_facts(const ::llama_model* model, const GgufHeader& header) {
   facts.head_sizes_v = header.head_sizes_v;
   facts.k_elements = header.k_elements();
   facts.v_elements = header.v_elements();
+  facts.states = header.states;
   facts.n_swa = llama_model_n_swa(model);
   facts.position_table = header.position_table;
   facts.recurrent = llama_model_is_recurrent(model);
@@ -155,6 +154,14 @@ FileOptions file_options(const ModelOptions& options, bool extra_bufts) {
   return file;
 }
 
+Status load_failure(const std::string& path, const std::string& because, bool on_gpus) {
+  const std::string what = "cannot load '" + path + "'" + because;
+  if (because.find("unknown model architecture") != std::string::npos) return unsupported(what);
+  if (!is_want_of_memory(because)) return internal_error(what);
+  return resource_exhausted(
+      what + (on_gpus ? "; fewer layers on the GPU (gpu_layers) take less there" : ""));
+}
+
 ModelFile::ModelFile() = default;
 ModelFile::~ModelFile() = default;
 
@@ -188,10 +195,6 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load(const std::string& path,
   // Beside a GPU llama.cpp would keep what stays on the processor in memory that the GPU reads, for
   // batches of 32 tokens and more; no kernels but ggml's take it from there.
   params.no_host = kernels.wanted();
-  // What our kernels take is not offered to AMX.
-  if (header->keys_hold_values && !kernels.wanted() && has_amx_layout()) {
-    params.use_extra_bufts = false;
-  }
   const bool short_factors = takes_short_factors(*header, options.n_ctx);
   std::array<llama_model_kv_override, 2> overrides{};
   if (short_factors) {
@@ -234,6 +237,8 @@ Result<std::shared_ptr<ModelFile>> ModelFile::load_vocabulary(const std::string&
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;
   params.n_gpu_layers = 0;
+  ggml_backend_dev_t none = nullptr;  // a GPU that is only asked takes memory for this process
+  params.devices = &none;
   OUTRIDER_RETURN_IF_ERROR(file->read(path, params, hooks));
   file->facts_ = read_few_facts(file->handle(), *header);
   file->facts_.path = path;
@@ -260,11 +265,8 @@ Status ModelFile::read(const std::string& path, llama_model_params params, const
   }
   if (handle_ != nullptr && handle_->model) return Status();
   if (progress.cancelled) return cancelled("loading '" + path + "' was cancelled");
-  const std::string because = thrown.empty() ? log.because() : thrown;
-  if (because.find("unknown model architecture") != std::string::npos) {
-    return unsupported("cannot load '" + path + "'" + because);
-  }
-  return internal_error("cannot load '" + path + "'" + because);
+  const bool on_gpus = params.devices == nullptr && params.n_gpu_layers != 0 && has_other_device();
+  return load_failure(path, thrown.empty() ? log.because() : thrown, on_gpus);
 }
 
 Status ModelFile::read_vocabulary() {

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "llama/files/adapters.h"
+#include "llama/files/gguf_states.h"
 #include "model/model_info.h"
 #include "model/model_options.h"
 #include "model/vocabulary.h"
@@ -41,6 +42,7 @@ struct ModelFacts : ModelInfo {
   std::vector<std::int32_t> head_sizes_v;  // unless the model has no attention
   std::uint64_t k_elements = 0;            // of one token's keys over all layers, an upper bound
   std::uint64_t v_elements = 0;
+  RecurrentStates states;       // beside them
   std::int32_t n_swa = 0;       // sliding window in tokens; 0: none
   bool position_table = false;  // GgufHeader's: no sequence may be longer than n_ctx_train
   bool recurrent = false;       // Mamba, RWKV, ...
@@ -67,8 +69,10 @@ struct ModelFacts : ModelInfo {
 // How to load a file.
 struct FileOptions {
   std::int32_t n_gpu_layers = -1;  // layers on GPUs or workers, negative for all
-  bool extra_bufts = true;  // let ggml repack weights into its own layouts (faster for some types,
-                            // not always exact)
+  // Let ggml repack weights into its own layouts: faster for some types, not always exact. Where
+  // AMX would take what it cannot multiply, llama.cpp ends the process when a context is made:
+  // settings_rule() (llama/exactness/exactness_rule.h) is what decides.
+  bool extra_bufts = true;
 
   KernelChoice kernels = KernelChoice::kAuto;
   std::int32_t n_ctx = 0;  // tokens of a sequence, for llama/files/rope_factors.h; 0: as trained
@@ -86,10 +90,23 @@ struct FileOptions {
   // A trained head's file, which writes no text on its own. REQUIRES then: llama/heads/head_file.h
   // has checked it.
   bool head = false;
+  // The head's target has weights on GPUs. Some of them may be the head's too (its output), so the
+  // head has the GPUs even with no layers there: llama.cpp ends the process where nobody can read
+  // a weight.
+  bool target_on_gpus = false;
+
+  // Whether GPUs have no part in it at all. With no layers there llama.cpp would still give them
+  // batches of 32 tokens and more, in other bits.
+  bool keeps_off_gpus() const { return workers.empty() && n_gpu_layers == 0 && !target_on_gpus; }
 };
 
 // What `options` says of the file.
 FileOptions file_options(const ModelOptions& options, bool extra_bufts);
+
+// Why the file at `path` was not loaded, from llama.cpp's reason ("" or ": ..."): kUnsupported for
+// an architecture that it does not know, kResourceExhausted where memory is short, else kInternal.
+// `on_gpus`: layers were to be on GPUs.
+Status load_failure(const std::string& path, const std::string& because, bool on_gpus);
 
 class ModelFile {
  public:

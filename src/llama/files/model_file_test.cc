@@ -309,6 +309,46 @@ TEST_F(ModelFileTest, TheHeaderAloneGivesTheSizesThatMemoryDependsOn) {
   EXPECT_GT(header->n_vocab, 256);
 }
 
+TEST_F(ModelFileTest, WantOfMemoryIsSaidAsSuchAndOnAGpuWithAWayOut) {
+  for (const char* const reason :
+       {": unable to allocate CUDA0 buffer", ": std::bad_alloc",
+        ": allocating 17000.00 MiB on device 0: cudaMalloc failed: out of memory",
+        ": mmap failed: Cannot allocate memory"}) {
+    for (const bool on_gpus : {false, true}) {
+      const Status status = load_failure("m.gguf", reason, on_gpus);
+      expect_says(status, StatusCode::kResourceExhausted, {"'m.gguf'", reason});
+      EXPECT_EQ(status.message().find("(gpu_layers)") != std::string::npos, on_gpus);
+    }
+  }
+  const Status damaged = load_failure("m.gguf", ": missing tensor 'output.weight'", true);
+  expect_says(damaged, StatusCode::kInternal, {"missing tensor"});
+  EXPECT_EQ(damaged.message().find("gpu_layers"), std::string::npos);
+  expect_says(load_failure("m.gguf", ": unknown model architecture: 'lxama'", true),
+              StatusCode::kUnsupported, {"lxama"});
+}
+
+TEST_F(ModelFileTest, WithoutLayersThereGpusHaveNoPartExceptOfAHeadThatReadsItsTargetsWeights) {
+  FileOptions options;
+  EXPECT_FALSE(options.keeps_off_gpus()) << "all layers";
+  options.n_gpu_layers = 0;
+  EXPECT_TRUE(options.keeps_off_gpus());
+  options.target_on_gpus = true;
+  EXPECT_FALSE(options.keeps_off_gpus());
+  options.target_on_gpus = false;
+  options.workers = {"there:50052"};
+  EXPECT_FALSE(options.keeps_off_gpus()) << "the workers are what it has";
+}
+
+// llama.cpp names each in its log, having asked it, which takes memory there.
+TEST_F(ModelFileTest, TheVocabularyAloneAsksNoGpu) {
+  std::string log;
+  LoadHooks hooks;
+  hooks.log = [&log](LogLevel, std::string_view line) { log.append(line).append("\n"); };
+  ASSERT_TRUE(ModelFile::load_vocabulary(write_tiny("tiny.gguf"), hooks).ok());
+  EXPECT_NE(log, "");
+  EXPECT_EQ(log.find("using device"), std::string::npos) << log;
+}
+
 TEST_F(ModelFileTest, TheVocabularyAloneIsThatOfTheWholeFile) {
   const std::string path = write_tiny("tiny.gguf");
   Result<std::shared_ptr<ModelFile>> whole = ModelFile::load(path, 0, true, LoadHooks{});

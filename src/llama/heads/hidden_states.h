@@ -1,12 +1,12 @@
 // HiddenStates: which hidden states a context hands out, for trained heads.
 //
-// The only room that includes llama.cpp's staging header (llama-ext.h), whose functions do not
-// check what they are asked: a layer's input asked of an architecture that does not mark it aborts
-// the process, and the last state asked of one that does not compute it leaves what was in the
-// buffer. So both are asked only of architectures that are known to have them in the pinned
-// version; a new version means reading src/models again. States are copied while the next piece of
-// a batch is computed, so a batch must not be longer than one piece (n_ubatch). Tested by
-// tests/mtp_output_test.cc.
+// The only room, but for llama/model/device_memory.cc, that includes llama.cpp's staging header
+// (llama-ext.h), whose functions do not check what they are asked: a layer's input asked of an
+// architecture that does not mark it aborts the process, and the last state asked of one that does
+// not compute it leaves what was in the buffer. So both are asked only of architectures that are
+// known to have them in the pinned version; a new version means reading src/models again. States
+// are copied while the next piece of a batch is computed, so a batch must not be longer than one
+// piece (n_ubatch). Tested by tests/mtp_output_test.cc.
 #pragma once
 
 #include <cstdint>

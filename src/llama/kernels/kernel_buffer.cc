@@ -46,17 +46,10 @@ bool is_only_multiplied(std::string_view name) {
   }
   if (name.find("norm") != std::string_view::npos) return false;
   if (name.starts_with("per_layer_token_embd.")) return false;  // looked up alone
-  constexpr std::array<std::string_view, 11> kNames{"attn_q.",
-                                                    "attn_k.",
-                                                    "attn_v.",
-                                                    "attn_k_b.",
-                                                    "attn_v_b.",
-                                                    "attn_qkv.",
-                                                    "attn_output.",
-                                                    "ffn_",
-                                                    "output.",
-                                                    "token_embd.",
-                                                    "per_layer_model_proj."};
+  constexpr std::array<std::string_view, 12> kNames{
+      "attn_q.",   "attn_k.",   "attn_v.",      "attn_k_b.",
+      "attn_v_b.", "attn_qkv.", "attn_output.", "attn_output_a.",
+      "ffn_",      "output.",   "token_embd.",  "per_layer_model_proj."};
   return std::any_of(kNames.begin(), kNames.end(), [name](std::string_view part) {
     return name.find(part) != std::string_view::npos;
   });

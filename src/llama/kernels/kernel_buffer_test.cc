@@ -355,7 +355,7 @@ TEST(KernelNames, OnlyMatricesAreOnlyMultipliedWith) {
   for (const char* const name :
        {"blk.0.attn_q.weight", "blk.11.ffn_up_exps.weight", "output.weight", "token_embd.weight",
         "blk.0.attn_q.weight.lora_a", "blk.0.ffn_gate_inp.weight", "per_layer_model_proj.weight",
-        "blk.0.attn_k_b.weight", "blk.0.attn_v_b.weight"}) {
+        "blk.0.attn_k_b.weight", "blk.0.attn_v_b.weight", "blk.0.attn_output_a.weight"}) {
     EXPECT_TRUE(kernel_only_multiplies(name)) << name;
   }
   for (const char* const name :

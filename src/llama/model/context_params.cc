@@ -7,6 +7,8 @@
 
 #include "llama/base/backend.h"
 #include "llama/files/gguf_checks.h"
+#include "llama/files/gguf_states.h"
+#include "llama/model/device_memory.h"
 
 namespace outrider::llama {
 namespace {
@@ -108,8 +110,11 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
   params.n_outputs_max = static_cast<std::uint32_t>(sizes.n_outputs);
   params.n_threads = sizes.n_threads;
   params.n_threads_batch = sizes.n_threads;
-  params.flash_attn_type =
-      settings.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (settings.flash_attention) {
+    params.flash_attn_type =
+        settings.flash_if_supported ? LLAMA_FLASH_ATTN_TYPE_AUTO : LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  }
   params.type_k = cache_type_of(settings.type_k);
   params.type_v = cache_type_of(settings.type_v);
   params.rope_freq_base = settings.rope_freq_base;
@@ -123,20 +128,31 @@ llama_context_params make_params(const ContextSizes& sizes, const ContextSetting
 }
 
 Result<ContextHandle> make_llama_context(const ModelFile& file, const llama_context_params& params,
-                                         std::int32_t n_cells) {
-  const LogCapture log(file.log());
+                                         std::int32_t n_cells, bool* no_flash) {
+  if (no_flash != nullptr) *no_flash = false;
+  const LogSink listening = [&file, no_flash](LogLevel level, std::string_view line) {
+    if (no_flash != nullptr && says_no_flash(line)) *no_flash = true;
+    if (file.log()) file.log()(level, line);
+  };
+  const LogCapture log(listening);
   ContextHandle context;
   try {
     context.reset(llama_init_from_model(file.handle(), params));
   } catch (const std::exception& error) {
     return internal_error(std::string("llama.cpp cannot make a context: ") + error.what());
   }
-  if (context) return context;
+  if (context) {
+    OUTRIDER_RETURN_IF_ERROR(check_device_memory(devices_of(context.get())));
+    return context;
+  }
   const std::string because = log.because();
-  const bool memory = because.find("alloc") != std::string::npos;
   return Status(
-      memory ? StatusCode::kResourceExhausted : StatusCode::kInternal,
+      is_want_of_memory(because) ? StatusCode::kResourceExhausted : StatusCode::kInternal,
       "llama.cpp cannot make a context of " + std::to_string(n_cells) + " cells" + because);
+}
+
+bool says_no_flash(std::string_view line) {
+  return line.find("Flash Attention not supported") != std::string_view::npos;
 }
 
 ggml_type cache_type_of(const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "llama.h"
@@ -24,12 +25,6 @@ struct ContextSizes {
   std::int32_t n_threads = 0;
 };
 
-// Tokens that models with recurrent layers can go back, where llama.cpp keeps snapshots of their
-// state (elsewhere the number has no effect). Each takes as much memory as the state itself: 18 MB
-// for Qwen3.5 0.8B. The same whether speculation is on or off, as everything that may touch
-// results.
-inline constexpr std::int32_t kSnapshots = 7;
-
 // What of a model its context's sizes depend on.
 struct SizedModel {
   std::int32_t n_ctx_train = 0;  // what it was trained with; 0: unknown
@@ -49,10 +44,15 @@ Status check_rope_base(const std::string& architecture, const ContextSettings& s
 // REQUIRES: the cache types of `settings` are known ones.
 llama_context_params make_params(const ContextSizes& sizes, const ContextSettings& settings);
 
-// llama.cpp's context of the file. `n_cells` is for the message. Errors: kResourceExhausted when it
-// does not fit into memory; kInternal; both with llama.cpp's reason.
+// llama.cpp's context of the file. `n_cells` is for the message. `no_flash` (may be null) gets
+// whether llama.cpp does without flash attention, where `params` leave that to it. Errors:
+// kResourceExhausted when it does not fit into memory, or leaves too little of a device's
+// (device_memory.h); kInternal; both with llama.cpp's reason.
 Result<ContextHandle> make_llama_context(const ModelFile& file, const llama_context_params& params,
-                                         std::int32_t n_cells);
+                                         std::int32_t n_cells, bool* no_flash = nullptr);
+
+// Whether a line of llama.cpp's log says that it does without flash attention: nothing else does.
+bool says_no_flash(std::string_view line);
 
 // REQUIRES: is_cache_type(name).
 ggml_type cache_type_of(const std::string& name);

@@ -22,5 +22,23 @@ TEST(ContextParams, ABaseOfPositionsThatAGraphAbortsOnIsRefused) {
   }
 }
 
+TEST(ContextParams, FlashAttentionIsOnOffOrLlamaCppsChoice) {
+  const auto type = [](const ContextSettings& settings) {
+    return make_params(ContextSizes(), settings).flash_attn_type;
+  };
+  EXPECT_EQ(type({}), LLAMA_FLASH_ATTN_TYPE_ENABLED);
+  EXPECT_EQ(type({.flash_if_supported = true}), LLAMA_FLASH_ATTN_TYPE_AUTO);
+  EXPECT_EQ(type({.flash_attention = false}), LLAMA_FLASH_ATTN_TYPE_DISABLED);
+  EXPECT_EQ(type({.flash_attention = false, .flash_if_supported = true}),
+            LLAMA_FLASH_ATTN_TYPE_DISABLED);
+}
+
+TEST(ContextParams, WhatLlamaCppDecidedOfFlashAttentionIsInItsLog) {
+  EXPECT_TRUE(says_no_flash("resolve_fused_ops: Flash Attention not supported, set to disabled"));
+  EXPECT_FALSE(says_no_flash("resolve_fused_ops: Flash Attention enabled"));
+  EXPECT_FALSE(
+      says_no_flash("resolve_fused_ops: fused Lightning Indexer not supported, set to disabled"));
+}
+
 }  // namespace
 }  // namespace outrider::llama

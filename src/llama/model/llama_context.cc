@@ -13,6 +13,13 @@
 #include "llama/model/rollback_check.h"
 
 namespace outrider::llama {
+namespace {
+
+constexpr const char* kWindowsKeepAll =
+    "; its layers with a sliding window keep all tokens, too, so that guesses can be taken back";
+
+}  // namespace
+
 Result<std::unique_ptr<LlamaModel>> LlamaModel::create(std::shared_ptr<ModelFile> file,
                                                        const ModelOptions& options,
                                                        const ContextSettings& settings) {
@@ -112,6 +119,7 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
   }
   cache_bytes_ = static_cast<std::uint64_t>(sizes->n_cells) *
                  facts.kv_bytes_per_token(settings_.type_k, settings_.type_v);
+  if (!settings_.is_head()) cache_bytes_ += facts.states.bytes(sizes->n_sequences);
   if (settings_.prediction) {  // a cache of its layers alone
     cache_bytes_ = cache_bytes_ * static_cast<std::uint64_t>(facts.n_prediction) /
                    static_cast<std::uint64_t>(std::max(1, facts.n_layer + facts.n_prediction));
@@ -121,7 +129,8 @@ Status LlamaModel::choose_sizes(const ModelOptions& options) {
     return resource_exhausted("a context of " + std::to_string(sizes->n_ctx) + " tokens (" +
                               std::to_string(sizes->n_sequences) + " sequences) needs " +
                               gibibytes(cache_bytes_) + " for its cache, and this machine has " +
-                              gibibytes(limit) + "; take a smaller one (ctx)");
+                              gibibytes(limit) + "; take a smaller one (ctx)" +
+                              (facts.n_swa > 0 ? kWindowsKeepAll : ""));
   }
   return make_context(*sizes);
 }
@@ -136,7 +145,14 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
 
   const LogCapture log(file_->log());
   context_ = std::make_unique<Context>();
-  OUTRIDER_ASSIGN_OR_RETURN(context_->handle, make_llama_context(*file_, params, sizes.n_cells));
+  bool no_flash = false;
+  OUTRIDER_ASSIGN_OR_RETURN(context_->handle,
+                            make_llama_context(*file_, params, sizes.n_cells, &no_flash));
+  if (no_flash) {
+    settings_.flash_attention = false;
+    notes_.push_back(
+        "flash attention is off: a device has none for this model's heads and cache types");
+  }
   hand_out(context_->handle.get(), settings_.hidden);
   if (settings_.prediction) {
     choose_prediction_layer(context_->handle.get(), settings_.prediction_layer);
@@ -151,7 +167,8 @@ Status LlamaModel::make_context(const ContextSizes& sizes) {
   context_->batch.reserve(static_cast<std::size_t>(capabilities_.n_batch));
   ledger_ = CellLedger(
       settings_.n_cells, capabilities_.n_sequences + (settings_.for_probe ? 1 : 0),
-      settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce);
+      settings_.keep_cell_order ? CellLedger::Policy::kInOrder : CellLedger::Policy::kFreeAtOnce,
+      file_->facts().n_swa > 0 ? CellLedger::Rebuild::kForRoom : CellLedger::Rebuild::kForTimeToo);
   const std::int32_t n_extra = capabilities_.max_leaves - 1;
   tree_ids_.clear();
   for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
@@ -208,10 +225,36 @@ bool LlamaModel::put_back(const SavedCells& saved) {
   return read && last == ledger_.length(saved.seq) - 1;
 }
 
+// Bytes that save_cells() of all sequences takes, nearly: of a sequence the part that it does not
+// share.
+std::uint64_t LlamaModel::bytes_to_save() const {
+  std::uint64_t bytes = 0;
+  for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
+    const Pos length = ledger_.length(seq);
+    const Pos own = length - ledger_.shared(seq).length;
+    if (own == 0) continue;
+    bytes +=
+        saved_bytes(seq) / static_cast<std::uint64_t>(length) * static_cast<std::uint64_t>(own);
+  }
+  return bytes;
+}
+
+// Asked for before, since the kernel gives memory that it does not have, and ends the process when
+// it is written to.
+Status LlamaModel::check_memory_to_compact() const {
+  const std::uint64_t needed = bytes_to_save();
+  const std::uint64_t free = free_memory_();
+  if (free == 0 || needed <= free) return Status();
+  return resource_exhausted(
+      "not enough memory to rebuild the cache: a copy of what it holds takes " + gibibytes(needed) +
+      ", and " + gibibytes(free) + " are free");
+}
+
 Status LlamaModel::compact() {
   const LogCapture log(file_->log());
   std::vector<SavedCells> all;
   try {
+    OUTRIDER_RETURN_IF_ERROR(check_memory_to_compact());
     for (SeqId seq = 0; seq < capabilities_.n_sequences; ++seq) {
       if (ledger_.length(seq) == 0) continue;
       all.push_back({.seq = seq, .shared = {}, .size = 0, .data = nullptr});

@@ -198,6 +198,9 @@ Status LlamaModel::decode(bool* out_of_cells) {
   try {
     code = llama_decode(handle(), context_->batch.view());
     rows_ = code == 0 && n_rows_ > 0 ? llama_get_logits(handle()) : nullptr;
+    // Waits as asking for rows does: a device would still compute, so that whoever takes the time
+    // saw none of it, and its error would come with a later call.
+    if (code == 0 && n_rows_ == 0) llama_synchronize(handle());
   } catch (const std::bad_alloc&) {
     throw;  // llama.cpp's cells may be half written: nothing can be taken out of them (LostOnThrow)
   } catch (const std::exception& error) {

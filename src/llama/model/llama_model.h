@@ -27,12 +27,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/machine_memory.h"
 #include "base/status.h"
 #include "llama/cells/cell_ledger.h"
 #include "llama/cells/tree_ids.h"
@@ -47,6 +50,10 @@ namespace outrider::llama {
 
 struct ContextSettings {
   bool flash_attention = true;
+  // Flash attention where a device has it for this model's heads and cache types: llama.cpp looks,
+  // and LlamaModel::settings() says. Else it is computed on the processor, to which the whole cache
+  // is copied in each pass.
+  bool flash_if_supported = false;
   std::string type_k = "bf16";             // "f32", "f16", "bf16", "q8_0", "q4_0", ...
   std::string type_v = "f16";              // a quantised one needs flash attention
   std::int32_t max_width = kMaxStepWidth;  // most nodes of one sequence in one evaluation, >= 1
@@ -121,6 +128,7 @@ class LlamaModel : public LanguageModel {
   // without a sliding window, whose cells are lost when the cache is rebuilt.
   Status share(SeqId from, SeqId to, Pos length) override;
   Result<std::vector<std::uint8_t>> save(SeqId seq) override;
+  std::uint64_t saved_bytes(SeqId seq) const override;
   Status restore(SeqId seq, std::span<const std::uint8_t> bytes, Pos length) override;
   void set_interrupt(const std::atomic<bool>* flag) override;
 
@@ -128,7 +136,8 @@ class LlamaModel : public LanguageModel {
   const ContextSettings& settings() const { return settings_; }  // in effect, n_cells filled in
   void compute_on(threads::Cores cores) { settings_.cores = cores; }  // from now on
   std::int32_t n_threads() const { return n_threads_; }
-  std::uint64_t cache_bytes() const { return cache_bytes_; }  // keys and values, all cells
+  // Keys and values of all cells, and the states of recurrent layers.
+  std::uint64_t cache_bytes() const { return cache_bytes_; }
   const std::vector<std::string>& notes() const {
     return notes_;
   }                                                          // where it departs from the wish
@@ -136,14 +145,19 @@ class LlamaModel : public LanguageModel {
 
   // Saves the live sequences, clears the cache and puts them back in order, exactly; needs memory
   // for a copy of their cells meanwhile (1 ms for 300 tokens of SmolLM2-135M). evaluate() calls it
-  // when cells run low or many are parked; public for tests.
+  // when cells run low or many are parked (of a model with a sliding window in the first case only,
+  // since its texts cannot be cut any more behind it); public for tests.
   // REQUIRES: no sequence waits for a commit, and none is deepened.
-  // Errors: kResourceExhausted, with nothing changed; kInternal, and the sequences that could not
-  // be put back then have length 0.
+  // Errors: kResourceExhausted where less memory is free than that copy takes, with nothing
+  // changed; kInternal, and the sequences that could not be put back then have length 0.
   Status compact();
   // Where that is due before `n` more tokens. One that is only advisable, and finds no memory, is
   // left for later: the tokens fit without it.
   Status compact_for(std::int32_t n);
+  // Instead of what the machine has left (base/machine_memory.h), for tests.
+  void ask_for_memory(std::function<std::uint64_t()> free_bytes) {
+    free_memory_ = std::move(free_bytes);
+  }
 
   // Copies cells of sequence 0 until `cells` are in use, which it then reads as well. Its length
   // stays; until it is emptied, and the copies go with it, it cannot be cut below that. No effect
@@ -189,6 +203,8 @@ class LlamaModel : public LanguageModel {
   bool has_recurrent_part() const;
 
   struct SavedCells;
+  std::uint64_t bytes_to_save() const;
+  Status check_memory_to_compact() const;
   bool save_cells(SavedCells& saved);
   void share_again(const SavedCells& saved);
   bool put_back(const SavedCells& saved);
@@ -260,6 +276,7 @@ class LlamaModel : public LanguageModel {
   std::vector<float> hidden_;    // [tokens of the last evaluate(), n_hidden]
   std::size_t n_rows_ = 0;
   std::int64_t compactions_ = 0;
+  std::function<std::uint64_t()> free_memory_ = [] { return free_memory(); };
 };
 
 }  // namespace outrider::llama

@@ -59,6 +59,16 @@ TEST_F(LlamaModelTest, SingleStepsGiveLlamasOwnLogits) {
   }
 }
 
+// On a device a pass goes on when it has been begun; llama.cpp counts what was waited for.
+TEST_F(LlamaModelTest, WhatIsReadWithoutRowsWasComputedWhenTheCallReturns) {
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 100});
+  llama_synchronize(model->handle());
+  llama_perf_context_reset(model->handle());
+  const std::vector<Token> text = random_text(10, 3);
+  prefill(*model, 0, text);
+  EXPECT_EQ(llama_perf_context(model->handle()).n_p_eval, 10);
+}
+
 TEST_F(LlamaModelTest, CapabilitiesSayWhatWasAskedFor) {
   const std::unique_ptr<LlamaModel> model =
       make({.n_ctx = 100, .n_sequences = 3, .n_batch = 64}, {.max_width = 9});
@@ -234,6 +244,41 @@ TEST_F(LlamaModelTest, SequencesThatShareACacheSeeWhatIsLeft) {
   ASSERT_TRUE(model->commit(1, {}).ok());
   EXPECT_EQ(model->compactions(), 1);
   expect_unchanged(*model, {0, 176});
+}
+
+TEST_F(LlamaModelTest, ACacheIsNotRebuiltWithMemoryThatIsNotThere) {
+  std::unique_ptr<LlamaModel> model = make({.n_ctx = 800, .n_sequences = 2, .n_batch = 512});
+  std::uint64_t free = 1;
+  model->ask_for_memory([&free] { return free; });
+  const std::vector<Token> text = random_text(450, 5);
+  prefill(*model, 0, std::span(text).first(300));
+  prefill(*model, 1, std::span(text).first(20));
+  ASSERT_TRUE(model->truncate(0, 0).ok());
+  ASSERT_TRUE(model->ledger().compaction_due(1)) << "to save time";
+  expect_bits(step(*model, 1, text[20]), fresh_rows(std::span(text).first(21)).back());
+  EXPECT_EQ(model->compactions(), 0);
+  expect_says(model->compact(), StatusCode::kResourceExhausted, "to rebuild the cache");
+  expect_unchanged(*model, {0, 21});
+  for (const std::uint64_t unknown_or_enough : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+    free = unknown_or_enough;
+    EXPECT_TRUE(model->compact().ok());
+  }
+  EXPECT_EQ(model->compactions(), 2);
+  expect_unchanged(*model, {0, 21});
+  expect_bits(step(*model, 1, text[21]), fresh_rows(std::span(text).first(22)).back());
+}
+
+TEST_F(LlamaModelTest, TokensThatNeedARebuiltCacheSayWhatMemoryIsMissing) {
+  std::unique_ptr<LlamaModel> model =
+      make({.n_ctx = 200, .n_sequences = 2, .n_batch = 256}, {.n_cells = 256});
+  model->ask_for_memory([] { return std::uint64_t{1}; });
+  const std::vector<Token> text = random_text(200, 5);
+  prefill(*model, 0, std::span(text).first(180));
+  prefill(*model, 1, std::span(text).first(20));
+  ASSERT_TRUE(model->truncate(0, 0).ok());
+  const EvalItem more{.seq = 1, .prefix = std::span(text).subspan(20, 100)};
+  expect_says(model->evaluate({&more, 1}), StatusCode::kResourceExhausted, "are free");
+  expect_unchanged(*model, {0, 20});
 }
 
 TEST_F(LlamaModelTest, CellsThatSomebodyElseTookAreWonBack) {

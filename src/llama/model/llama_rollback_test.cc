@@ -317,6 +317,27 @@ TEST_P(LlamaRollbackTest, ASavedTextGoesOnInAnotherModelLikeAFreshOne) {
   EXPECT_EQ(model->length(0), 9);
 }
 
+// One text is cut so far that reading past its cells costs more than rebuilding the cache. Behind
+// that a windowed model could not cut the other one any more.
+TEST_P(LlamaRollbackTest, ATextIsStillCutWhenAnotherLeftManyCells) {
+  if (expected() != Rollback::kAny) return;  // texts of the others cannot be cut at all
+  const bool windowed = GetParam() == TinyArchitecture::kSlidingWindow;
+  const std::unique_ptr<LlamaModel> model = make({.n_ctx = 800, .n_sequences = 2});
+  const std::vector<Token> text = random_text(400, 46);
+  prefill(*model, 0, text);
+  prefill(*model, 1, std::span(text).first(200));
+  ASSERT_TRUE(model->truncate(0, 100).ok());
+  ASSERT_EQ(model->ledger().parked(), 300);
+  const std::vector<Row> fresh = fresh_rows(std::span(text).first(201));
+  expect_bits(catch_up(*model, 1, std::span(text).first(201)), fresh[200]);
+  EXPECT_EQ(model->compactions(), windowed ? 0 : 1);
+  for (const SeqId seq : {1, 0}) {
+    const Status cut = model->truncate(seq, 50);
+    ASSERT_TRUE(cut.ok()) << cut.message();
+    expect_bits(catch_up(*model, seq, std::span(text).first(51)), fresh[50]);
+  }
+}
+
 // Of a sliding window's layers only the cells are put back that the text's end sees. So it is
 // behind a rebuilt cache, too.
 TEST_P(LlamaRollbackTest, ARestoredTextIsCutOnlyWhereItsWindowIsStillThere) {

@@ -10,6 +10,11 @@
 
 namespace outrider::llama {
 
+std::uint64_t LlamaModel::saved_bytes(SeqId seq) const {
+  const LogCapture log(file_->log());
+  return llama_state_seq_get_size(handle(), seq);
+}
+
 Result<std::vector<std::uint8_t>> LlamaModel::save(SeqId seq) {
   assert(seq >= 0 && seq < capabilities_.n_sequences && !tree_ids(seq).open());
   const LogCapture log(file_->log());

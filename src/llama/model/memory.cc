@@ -70,7 +70,8 @@ Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
         ggml_row_size(cache_type_of(type), static_cast<std::int64_t>(elements)));
   };
   estimate.cache = cells_of(looked->sizes) * (row_bytes(settings.type_k, header.k_elements()) +
-                                              row_bytes(settings.type_v, header.v_elements()));
+                                              row_bytes(settings.type_v, header.v_elements())) +
+                   header.states.bytes(looked->sizes.n_sequences);
   // Rows of logits, and of a pass the widest intermediate results: eight rows of the embedding's
   // size for the feed-forward part, a few more beside them.
   const std::uint64_t n_tokens = static_cast<std::uint64_t>(std::min(looked->sizes.n_batch, 512));

@@ -12,7 +12,7 @@ namespace outrider::llama {
 
 struct MemoryEstimate {
   std::uint64_t weights = 0;  // bytes, as all below; all devices together
-  std::uint64_t cache = 0;    // keys and values of all cells
+  std::uint64_t cache = 0;    // keys and values of all cells, and states of recurrent layers
   std::uint64_t compute = 0;  // intermediate results and logits
 
   std::uint64_t total() const { return weights + cache + compute; }
@@ -26,7 +26,7 @@ Result<MemoryEstimate> estimate_memory(const ModelOptions& options,
                                        const ContextSettings& settings);
 
 // The same from the header of the file at options.path, so that other threads may use llama.cpp
-// meanwhile: weights and cache as above (of layers with a sliding window the cache may be smaller),
+// meanwhile: weights and cache as above (layers with a sliding window keep all cells, too),
 // `compute` roughly. Of a split model the other files' headers are read.
 Result<MemoryEstimate> estimate_memory_from_header(const ModelOptions& options,
                                                    const ContextSettings& settings,

@@ -48,6 +48,33 @@ TEST_F(MemoryTest, TheHeaderAloneGivesNearlyTheSame) {
   }
 }
 
+TEST_F(MemoryTest, StatesOfRecurrentLayersAreCountedAsLlamaMakesThem) {
+  for (const testing::TinyArchitecture architecture :
+       {testing::TinyArchitecture::kShortConv, testing::TinyArchitecture::kMamba}) {
+    load({.architecture = architecture, .n_layer = 4});
+    const Result<GgufHeader> header = read_gguf_header(file().facts().path);
+    ASSERT_TRUE(header.ok());
+    std::uint64_t with_one = 0;
+    for (const std::int32_t n_sequences : {1, 8}) {
+      SCOPED_TRACE(std::string(testing::tiny_architecture_name(architecture)) + " with " +
+                   std::to_string(n_sequences));
+      const ModelOptions options{
+          .path = file().facts().path, .n_ctx = 512, .n_sequences = n_sequences, .n_threads = 1};
+      const Result<MemoryEstimate> quick = estimate_memory_from_header(options, {}, *header);
+      ASSERT_TRUE(quick.ok()) << quick.status().message();
+      EXPECT_EQ(quick->cache, estimate(options).cache);
+      const std::unique_ptr<LlamaModel> model = make(options);
+      const std::uint64_t states = file().facts().states.bytes(n_sequences);
+      EXPECT_EQ(model->cache_bytes(), static_cast<std::uint64_t>(model->settings().n_cells) *
+                                              file().facts().kv_bytes_per_token("bf16", "f16") +
+                                          states);
+      if (n_sequences == 1) with_one = states;
+      EXPECT_GT(with_one, 0u);
+      EXPECT_EQ(states, with_one * static_cast<std::uint64_t>(n_sequences));
+    }
+  }
+}
+
 TEST_F(MemoryTest, ALongerContextAndWiderTypesTakeMore) {
   // With 256 cells to spare: 1,024 and 2,048.
   const MemoryEstimate small = estimate({.n_ctx = 768});
@@ -55,6 +82,20 @@ TEST_F(MemoryTest, ALongerContextAndWiderTypesTakeMore) {
   EXPECT_EQ(estimate({.n_ctx = 768}, {.type_k = "q8_0", .type_v = "q8_0"}).cache * 64,
             small.cache * 34);
   EXPECT_EQ(estimate({.n_ctx = 2048}).weights, small.weights);
+}
+
+// Who knows llama.cpp's own cache would wonder.
+TEST_F(MemoryTest, ACacheThatDoesNotFitSaysThatWindowsMakeItNoSmaller) {
+  for (const bool windowed : {false, true}) {
+    load({.architecture = windowed ? testing::TinyArchitecture::kSlidingWindow
+                                   : testing::TinyArchitecture::kLlama,
+          .n_layer = 16});
+    const Status refused = create({.n_ctx = 2'000'000'000}).status();
+    EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.message();
+    EXPECT_NE(refused.message().find("for its cache"), std::string::npos) << refused.message();
+    EXPECT_EQ(refused.message().find("sliding window") != std::string::npos, windowed)
+        << refused.message();
+  }
 }
 
 TEST_F(MemoryTest, WhatCannotBeOpenedHasNoEstimate) {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/types.h"
 #include "llama/vocabulary/vocabulary.h"
@@ -11,9 +12,9 @@
 namespace outrider::llama {
 namespace {
 
-// What a bias makes of a logit lies within this: beyond 3e8 llama.cpp's sort of the candidates
-// overflows, and a token that should come for sure would be gone (docs/bugs.md). Where two tokens
-// are biased as far, the one is as sure as the other.
+// What a bias makes of a logit lies within this, and no penalty raises one above it: beyond 3e8
+// llama.cpp's sort of the candidates overflows, and a token that should come for sure would be gone
+// (docs/bugs.md). Where two tokens are biased as far, the one is as sure as the other.
 constexpr float kMostBiased = 1e7f;
 
 bool uses_penalties(const SamplingOptions& o) {
@@ -23,14 +24,6 @@ bool uses_penalties(const SamplingOptions& o) {
 
 bool uses_dry(const SamplingOptions& o) {
   return o.mirostat == 0 && o.dry_multiplier > 0.0f && o.dry_penalty_last_n > 0;
-}
-
-SamplerHandle make_dry(const SamplingOptions& o, const LlamaVocabulary& vocabulary) {
-  std::vector<const char*> breakers;
-  for (const std::string& breaker : o.dry_sequence_breakers) breakers.push_back(breaker.c_str());
-  return SamplerHandle(llama_sampler_init_dry(vocabulary.handle(), o.dry_multiplier, o.dry_base,
-                                              o.dry_allowed_length, o.dry_penalty_last_n,
-                                              breakers.data(), breakers.size()));
 }
 
 Status check_without_vocabulary(const SamplingOptions& o) {
@@ -60,37 +53,39 @@ Result<RowEdits> RowEdits::create(const SamplingOptions& o, std::int32_t n_vocab
                                      ", but the vocabulary has " + std::to_string(n_vocab) +
                                      " tokens, 0 to " + std::to_string(n_vocab - 1));
   }
-  edits.biases_ = o.logit_bias;
-  edits.never_.assign(suppressed.begin(), suppressed.end());
+  Fixed fixed;
+  fixed.biases = o.logit_bias;
+  fixed.never.assign(suppressed.begin(), suppressed.end());
   if (vocabulary == nullptr) OUTRIDER_RETURN_IF_ERROR(check_without_vocabulary(o));
   for (Token token = 0; o.ignore_eos && token < vocabulary->size(); ++token) {
-    if (vocabulary->is_end_of_generation(token)) edits.never_.push_back(token);
+    if (vocabulary->is_end_of_generation(token)) fixed.never.push_back(token);
   }
   if (uses_penalties(o)) {
     edits.penalties_.reset(llama_sampler_init_penalties(n_vocab, o.repeat_last_n, o.repeat_penalty,
                                                         o.frequency_penalty, o.presence_penalty));
     edits.window_ = static_cast<std::size_t>(o.repeat_last_n);
     if (!o.penalize_newline) {  // kNoToken where the model has none
-      edits.unpenalized_ = llama_vocab_nl(vocabulary->handle());
+      fixed.unpenalized = llama_vocab_nl(vocabulary->handle());
     }
   }
   if (uses_dry(o)) {
-    edits.dry_ = make_dry(o, *vocabulary);
+    fixed.dry.emplace(o, vocabulary->dry_breakers(o.dry_sequence_breakers));
     edits.window_ = std::max(edits.window_, static_cast<std::size_t>(o.dry_penalty_last_n));
   }
+  edits.fixed_ = std::make_shared<const Fixed>(std::move(fixed));
   return edits;
 }
 
 std::span<const float> RowEdits::apply(std::span<const float> row) {
-  if (biases_.empty() && never_.empty() && history_.empty()) return row;
+  if (fixed_->biases.empty() && fixed_->never.empty() && history_.empty()) return row;
   row_.assign(row.begin(), row.end());
-  for (const LogitBias& bias : biases_) {
+  for (const LogitBias& bias : fixed_->biases) {
     const std::size_t i = static_cast<std::size_t>(bias.token);
     if (i >= row_.size()) continue;
     row_[i] += bias.bias;
     if (std::isfinite(row_[i])) row_[i] = std::clamp(row_[i], -kMostBiased, kMostBiased);
   }
-  for (const Token token : never_) {
+  for (const Token token : fixed_->never) {
     const std::size_t i = static_cast<std::size_t>(token);
     if (i < row_.size()) row_[i] = kRuledOut;
   }
@@ -109,21 +104,21 @@ void RowEdits::apply_history() {
   if (penalties_) {
     llama_sampler_apply(penalties_.get(), &array);
     // Penalties leave the candidates in their order.
-    for (std::size_t i = 0; unpenalized_ != kNoToken && i < array.size; ++i) {
-      if (array.data[i].id != unpenalized_) continue;
-      array.data[i].logit = row_[static_cast<std::size_t>(unpenalized_)];
+    const Token unpenalized = fixed_->unpenalized;
+    for (std::size_t i = 0; unpenalized != kNoToken && i < array.size; ++i) {
+      if (array.data[i].id != unpenalized) continue;
+      array.data[i].logit = row_[static_cast<std::size_t>(unpenalized)];
     }
   }
-  if (dry_) llama_sampler_apply(dry_.get(), &array);
-  for (std::size_t i = 0; i < array.size; ++i) {
-    row_[static_cast<std::size_t>(array.data[i].id)] = array.data[i].logit;
+  if (fixed_->dry) fixed_->dry->apply(history_, candidates_, dry_scratch_);
+  for (const llama_token_data& c : candidates_) {
+    row_[static_cast<std::size_t>(c.id)] = std::min(c.logit, kMostBiased);
   }
 }
 
-// llama.cpp's samplers, and the text. What is in front of the window goes now and then.
+// The penalties, and the text. What is in front of the window goes now and then.
 void RowEdits::keep(Token token) {
   if (penalties_) llama_sampler_accept(penalties_.get(), token);
-  if (dry_) llama_sampler_accept(dry_.get(), token);
   if (history_.size() >= 2 * window_) {
     history_.erase(history_.begin(), history_.end() - static_cast<std::ptrdiff_t>(window_));
   }
@@ -132,7 +127,7 @@ void RowEdits::keep(Token token) {
 
 void RowEdits::accept(std::span<const Token> tokens) {
   if (!has_history()) return;
-  // llama.cpp's samplers hold no more than their windows, either.
+  // llama.cpp's penalties hold no more than their window, either.
   for (const Token token : tokens.last(std::min(window_, tokens.size()))) keep(token);
   count_window();
 }
@@ -173,11 +168,8 @@ void RowEdits::remove(Token token) {
 
 RowEdits RowEdits::clone() const {
   RowEdits copy;
-  copy.biases_ = biases_;
-  copy.never_ = never_;
-  copy.unpenalized_ = unpenalized_;
+  copy.fixed_ = fixed_;
   copy.penalties_ = clone_sampler(penalties_);
-  copy.dry_ = clone_sampler(dry_);
   copy.window_ = window_;
   const std::size_t n = std::min(window_, history_.size());
   copy.history_.assign(history_.end() - static_cast<std::ptrdiff_t>(n), history_.end());

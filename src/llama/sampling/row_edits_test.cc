@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -144,6 +145,52 @@ TEST_F(RowEditsTest, EveryWindowLeavesWhatLlamaLeavesAndSoDoItsCopies) {
     }
     EXPECT_GT(n_changed, 0) << which;
   }
+}
+
+// They begin and end in the middle of tokens, hold each other, and are single letters.
+TEST_F(RowEditsTest, BreakersAcrossTokensEndRepetitionsAsLlamasDo) {
+  const std::vector<Token> words =
+      vocabulary().tokenize("the topstop!ing theerEND\nND\n", false, false).value();
+  int n_broken = 0;
+  for (const std::vector<std::string>& breakers :
+       std::vector<std::vector<std::string>>{{},
+                                             {"er", "ND", "!i"},
+                                             {"D\nN", "topstop!", "p!ing the", "heer"},
+                                             {"t", "e"},
+                                             {std::string(50, 'e'), "\xc3\xa9s", "ss"}}) {
+    SamplingOptions options = options_of({0, 40});
+    options.dry_allowed_length = 1;
+    options.dry_sequence_breakers = breakers;
+    RowEdits edits = RowEdits::create(options, vocabulary().size(), {}, &vocabulary()).value();
+    LlamaEdits llama(options, vocabulary());
+    options.dry_sequence_breakers.clear();
+    RowEdits unbroken = RowEdits::create(options, vocabulary().size(), {}, &vocabulary()).value();
+    for (int step = 0; step < 4 * kSteps; ++step) {
+      const std::vector<float> row = random_row();
+      const std::vector<float> wanted = llama.apply(row);
+      ASSERT_TRUE(same_bits(edits.apply(row), wanted))
+          << breakers.size() << " breakers, step " << step;
+      n_broken += same_bits(unbroken.apply(row), wanted) ? 0 : 1;
+      const Token token = words[random_() % words.size()];
+      edits.accept(token);
+      unbroken.accept(token);
+      llama.accept(token);
+    }
+  }
+  EXPECT_GT(n_broken, 0);
+}
+
+// A draft makes a copy for each of its nodes, and a request may have several answers.
+TEST_F(RowEditsTest, SamplersAndTheirCopiesShareTheBreakers) {
+  const SamplingOptions options = options_of({64, 64});
+  const std::shared_ptr<const DryBreakers> breakers =
+      vocabulary().dry_breakers(options.dry_sequence_breakers);
+  std::vector<RowEdits> all;
+  all.push_back(RowEdits::create(options, vocabulary().size(), {}, &vocabulary()).value());
+  all.push_back(RowEdits::create(options, vocabulary().size(), {}, &vocabulary()).value());
+  EXPECT_EQ(breakers.use_count(), 4) << "the cache, this test and two samplers";
+  for (int i = 0; i < 100; ++i) all.push_back(all.front().clone());
+  EXPECT_EQ(breakers.use_count(), 4) << "what never changes, copies share as a whole";
 }
 
 TEST_F(RowEditsTest, AnEmptyPromptLeavesTheRow) {

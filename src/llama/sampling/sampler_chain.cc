@@ -27,6 +27,23 @@ namespace {
 constexpr std::uint64_t kXtcStream = 0x787463;  // "xtc": apart from the draws of the rules
 constexpr std::size_t kFirstBatch = 64;         // candidates that a grammar is asked about first
 
+// The largest finite magnitude; 0: there is none.
+float largest_logit(std::span<const llama_token_data> candidates) {
+  float largest = 0.0f;
+  for (const llama_token_data& c : candidates) {
+    if (std::isfinite(c.logit)) largest = std::max(largest, std::fabs(c.logit));
+  }
+  return largest;
+}
+
+// In place of a division whose quotients would be infinite: times a power of two, to less than
+// 2^121. Order and ties stay, to the bit, and all but the best have no chance either way.
+void scale_up(std::span<llama_token_data> candidates, float largest) {
+  if (largest == 0.0f) return;
+  const int exponent = 120 - std::ilogb(largest);
+  for (llama_token_data& c : candidates) c.logit = std::ldexp(c.logit, exponent);
+}
+
 class ChainSampler : public Sampler {
  public:
   ChainSampler(const SamplerPlan& plan, SamplerFilters filters, RowEdits edits,
@@ -204,7 +221,7 @@ class ChainSampler : public Sampler {
         .data = candidates_.data(), .size = candidates_.size(), .selected = -1, .sorted = sorted};
     if (filters_.before) llama_sampler_apply(filters_.before.get(), &array);
     if (filters_.xtc && xtc_takes_part()) llama_sampler_apply(filters_.xtc.get(), &array);
-    if (filters_.after) llama_sampler_apply(filters_.after.get(), &array);
+    if (filters_.after) apply_temperature(array);
     if (mirostat_) {
       candidates_.resize(array.size);  // nothing before it moves the array's beginning
       mirostat_->truncate(candidates_);
@@ -218,6 +235,23 @@ class ChainSampler : public Sampler {
       tokens_[i] = array.data[i].id;
     }
     return {.logits = logits_, .tokens = tokens_};
+  }
+
+  // llama.cpp's, unless it would make a logit infinite: of those the lowest id would be the best.
+  void apply_temperature(llama_token_data_array& array) {
+    const std::span<llama_token_data> candidates(array.data, array.size);
+    if (candidates.empty()) return;
+    const float largest = largest_logit(candidates);
+    const bool divides = plan_.greedy || std::isfinite(largest / plan_.least_temperature);
+    if (divides || plan_.dynamic) {
+      if (!divides) undivided_.assign(candidates.begin(), candidates.end());
+      llama_sampler_apply(filters_.after.get(), &array);
+      // One that depends on the entropy sorts: the first is the best.
+      if (divides || std::isfinite(array.data[0].logit)) return;
+      std::copy(undivided_.begin(), undivided_.end(), array.data);
+      array.sorted = false;
+    }
+    scale_up(candidates, largest);
   }
 
   // llama.cpp draws from [0, 1) and lets XTC take part when that is at most the probability.
@@ -237,7 +271,8 @@ class ChainSampler : public Sampler {
 
   CandidateScan scan_;
   std::vector<llama_token_data> candidates_;
-  float threshold_ = 0.0f;  // of the last take_best()
+  std::vector<llama_token_data> undivided_;  // candidates, where the temperature may be too low
+  float threshold_ = 0.0f;                   // of the last take_best()
   std::vector<float> masked_;
   std::vector<float> logits_;  // the result
   std::vector<Token> tokens_;

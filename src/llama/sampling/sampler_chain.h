@@ -1,4 +1,5 @@
-// The sampler chain of a request, made of llama.cpp's own samplers.
+// The sampler chain of a request, made of llama.cpp's own samplers, but for DRY
+// (llama/sampling/dry_penalty.h), whose numbers are llama.cpp's.
 //
 // Order (model/sampler.h): grammar, logit bias, penalties, DRY, top-n-sigma, top-k, typical, top-p,
 // min-p, XTC, temperature; what is switched off is left out. What comes out is what llama.cpp's
@@ -8,6 +9,8 @@
 //    infinity), of equal logits the one with the lowest id;
 //  - with nothing but a temperature the distribution is dense, with scale 1/T; llama.cpp divides
 //    each logit;
+//  - where the temperature is so low that a quotient would be infinite, a power of two takes the
+//    place of the division: the logits keep their order, and the likeliest token is chosen;
 //  - XTC's chance is drawn from (seed, position) instead of a generator with a state, and mirostat
 //    learns when a token is accepted (llama/sampling/mirostat.h).
 // NaN logits count as minus infinity; llama.cpp's sorting is undefined for them.

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
+#include "dist/gumbel.h"
 #include "llama/base/handles.h"
 #include "testing/chi_square.h"
 
@@ -179,6 +181,30 @@ TEST(SamplerChainTest, ABiasHoweverLargeKeepsItsToken) {
   }
 }
 
+TEST(SamplerChainTest, APenaltyHoweverLargeKeepsTheTokenThatItRaises) {
+  std::mt19937 random(test_seed());
+  std::vector<float> row = random_row(random, 1000, Shape::kPlain);
+  row[5] = 1.0f;
+  for (const SamplingOptions& penalty :
+       {SamplingOptions{.repeat_penalty = 1e-9f}, SamplingOptions{.repeat_penalty = 1e-38f},
+        SamplingOptions{.frequency_penalty = -1e9f}, SamplingOptions{.presence_penalty = -3e38f}}) {
+    for (const std::int32_t top_k : {0, 200}) {
+      SamplingOptions options = penalty;
+      options.temperature = 1.0f;
+      options.top_k = top_k;
+      options.top_p = 0.9f;
+      options.min_p = 0.0f;
+      const std::unique_ptr<Sampler> sampler =
+          make_sampler(options, static_cast<std::int32_t>(row.size())).value();
+      sampler->accept(5);
+      const Distribution q = sampler->apply(row);
+      ASSERT_EQ(q.size(), 1U) << "repeat " << options.repeat_penalty << ", top-k " << top_k;
+      EXPECT_EQ(q.token(0), 5);
+      EXPECT_TRUE(std::isfinite(q.logits[0]));
+    }
+  }
+}
+
 TEST(SamplerChainTest, NanCountsAsImpossible) {
   std::mt19937 random(test_seed());
   const std::vector<float> clean = random_row(random, 9000, Shape::kMasked);
@@ -267,6 +293,69 @@ TEST(SamplerChainTest, OptionsOutOfRangeAreRefusedByName) {
   const Status status = make_sampler({.top_p = 1.5f}, 10).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("top_p"), std::string::npos) << status.message();
+}
+
+TEST(SamplerChainTest, MirostatTakesTheLikeliestTokenHoweverLowTheTemperature) {
+  std::mt19937 random(test_seed());
+  std::vector<float> row = random_row(random, 1000, Shape::kPlain);
+  row[777] = 21.0f;
+  row[12] = 18.0f;
+  for (const std::int32_t version : {1, 2}) {
+    for (const float t : {1e-3f, 1e-6f, 1e-7f, 5e-8f, 1e-8f, 1e-12f, 1e-30f, 1.2e-38f, 4e-39f}) {
+      EXPECT_EQ(tokens_of({.temperature = t, .mirostat = version}, row), std::vector<Token>{777})
+          << "mirostat " << version << ", temperature " << t;
+    }
+    EXPECT_EQ(
+        tokens_of({.temperature = 0.02f, .mirostat = version, .logit_bias = {{5, 1e8f}}}, row),
+        std::vector<Token>{5});
+  }
+}
+
+// Above all others, in the order of the row, and finite, so that differences are numbers.
+void expect_the_best(const Distribution& q, const std::vector<float>& row, Token best) {
+  ASSERT_GT(q.size(), 1U);
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    EXPECT_TRUE(std::isfinite(q.logits[i])) << q.logits[i];
+    for (std::size_t k = 0; k < q.size(); ++k) {
+      const auto logit = [&](std::size_t n) { return row[static_cast<std::size_t>(q.token(n))]; };
+      EXPECT_EQ(logit(i) < logit(k), q.logits[i] < q.logits[k]);
+    }
+  }
+  for (std::uint64_t position = 0; position < 20; ++position) {
+    EXPECT_EQ(perturbed_argmax(q, noise_key(3, position)), best);
+  }
+}
+
+TEST(SamplerChainTest, ATemperatureOfAlmostZeroTakesTheLikeliestToken) {
+  for (const float offset : {0.0f, -100.0f}) {  // where all are negative, too
+    std::vector<float> row(1000, 1.0f + offset);
+    row[700] = 21.0f + offset;
+    row[100] = 20.0f + offset;
+    row[200] = 19.5f + offset;
+    for (const float t : {1e-30f, 7e-38f, 5e-38f, 1.17549435e-38f, 4e-39f}) {
+      SCOPED_TRACE("temperature " + std::to_string(t * 1e30f) + "e-30");
+      const std::unique_ptr<Sampler> sampler = make_sampler({.temperature = t}, 1000).value();
+      expect_the_best(sampler->apply(row), row, 700);
+    }
+  }
+}
+
+TEST(SamplerChainTest, ADynamicTemperatureOfAlmostZeroTakesTheLikeliestToken) {
+  std::mt19937 random(test_seed());
+  std::vector<float> row = random_row(random, 1000, Shape::kFlat);
+  row[700] = 30.0f;
+  row[100] = 22.0f;
+  row[200] = 21.5f;
+  for (const float exponent : {10.0f, 12.0f, 13.0f, 14.0f, 15.0f, 16.0f, 20.0f}) {
+    SamplingOptions options{.temperature = 0.5f, .top_p = 1.0f, .min_p = 0.0f};
+    options.dynatemp_range = 0.5f;
+    options.dynatemp_exponent = exponent;
+    const std::unique_ptr<Sampler> sampler = make_sampler(options, 1000).value();
+    const Distribution q = sampler->apply(row);
+    ASSERT_GT(q.size(), 1U);
+    EXPECT_TRUE(std::isfinite(*std::max_element(q.logits.begin(), q.logits.end())));
+    EXPECT_EQ(perturbed_argmax(q, noise_key(3, 1)), 700) << "exponent " << exponent;
+  }
 }
 
 TEST(SamplerChainTest, ATemperatureTooSmallToDivideByIsGreedy) {

@@ -71,11 +71,14 @@ SamplerFilters make_sampler_filters(const SamplingOptions& o, SamplerPlan& plan)
   PartBuilder before(plan, /*leads=*/true);
   SamplerFilters filters;
   if (o.mirostat != 0) {
-    if (temperature != 1.0f) before.add(llama_sampler_init_temp(temperature), ChainFirst::kOther);
-    // Sorts as mirostat's own softmax does.
+    // Sorts as mirostat's own softmax does, but in front of the temperature, which keeps the order:
+    // the logits behind a low one are more than the sort bears (docs/bugs.md).
     before.add(llama_sampler_init_top_k(std::numeric_limits<std::int32_t>::max()),
                ChainFirst::kOther);
     filters.before = before.take();
+    PartBuilder after(plan, /*leads=*/false);
+    if (temperature != 1.0f) after.add(llama_sampler_init_temp(temperature), ChainFirst::kOther);
+    filters.after = after.take();
     return filters;
   }
   if (o.top_n_sigma > 0.0f)
@@ -108,15 +111,17 @@ SamplerPlan make_sampler_plan(const SamplingOptions& o) {
   plan.log_min_p = std::log(o.min_p);
   plan.scale = 1.0f / o.temperature;
   if (o.mirostat == 0 && o.xtc_threshold <= 0.5f) plan.xtc_probability = o.xtc_probability;
-  const bool dynamic = o.mirostat == 0 && o.dynatemp_range > 0.0f;
+  plan.dynamic = o.mirostat == 0 && o.dynatemp_range > 0.0f;
+  plan.least_temperature =
+      plan.dynamic ? std::max(0.0f, o.temperature - o.dynatemp_range) : o.temperature;
   // A temperature whose inverse is not a number is as good as 0.
-  plan.greedy = !dynamic && !std::isfinite(plan.scale);
+  plan.greedy = !plan.dynamic && !std::isfinite(plan.scale);
   // The best token survives all filters but the typical sampler and XTC. Where mirostat has one
   // token to choose from, it has nothing to learn.
   const bool best_survives =
       o.mirostat != 0 || (o.typical_p >= 1.0f && plan.xtc_probability == 0.0f);
   if (plan.greedy && best_survives) plan.kind = ChainKind::kGreedy;
-  if (plan.greedy || dynamic || o.mirostat != 0) return plan;
+  if (plan.greedy || plan.dynamic || o.mirostat != 0) return plan;
   const SamplerFilters filters = make_sampler_filters(o, plan);
   if (!filters.before && !filters.xtc) plan.kind = ChainKind::kDense;
   return plan;

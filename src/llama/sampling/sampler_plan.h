@@ -23,7 +23,9 @@ enum class ChainFirst { kOther, kTopK, kMinP };
 struct SamplerPlan {
   ChainKind kind = ChainKind::kFilters;
   ChainFirst first = ChainFirst::kOther;
-  bool greedy = false;  // the temperature is as good as 0
+  bool greedy = false;   // the temperature is as good as 0
+  bool dynamic = false;  // it depends on the entropy
+  float least_temperature = 0.0f;
   std::size_t top_k = 0;
   float log_min_p = 0.0f;
   float scale = 1.0f;            // 1 / temperature, for kDense
@@ -34,7 +36,7 @@ struct SamplerPlan {
 struct SamplerFilters {
   SamplerHandle before;  // null: none; likewise the others
   SamplerHandle xtc;
-  SamplerHandle after;
+  SamplerHandle after;  // the temperature
 };
 
 // REQUIRES: valid options. Throws std::bad_alloc.

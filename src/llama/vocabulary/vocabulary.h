@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "llama/chat/chat_template.h"
+#include "llama/vocabulary/dry_breakers.h"
 #include "model/vocabulary.h"
 
 struct llama_model;
@@ -76,6 +77,12 @@ class LlamaVocabulary : public Vocabulary {
   // Which tokens begin with which; built at the first call. Any thread.
   const TokenPrefixes& prefixes() const;
 
+  // DRY's sequence breakers `texts`; what was made of the last few lists is kept and shared. Any
+  // thread. Throws std::bad_alloc.
+  std::shared_ptr<const DryBreakers> dry_breakers(const std::vector<std::string>& texts) const {
+    return dry_breakers_.get(vocab_, texts);
+  }
+
   const llama_vocab* handle() const { return vocab_; }  // for this layer
 
  private:
@@ -94,6 +101,7 @@ class LlamaVocabulary : public Vocabulary {
 
   mutable std::once_flag prefixes_once_;
   mutable std::unique_ptr<const TokenPrefixes> prefixes_;
+  mutable DryBreakersCache dry_breakers_;
 };
 
 }  // namespace outrider::llama
