@@ -51,10 +51,10 @@ class RunningTask {
   Status start(const AnswerRequests& requests, bool with_given) {
     OUTRIDER_RETURN_IF_ERROR(runtime_->check_room(requests.size()));
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      const double before_ms = record_->since_begin.elapsed_ms();
+      // First: cancel() looks for that of each id, also where memory runs out below.
+      before_ms_.push_back(record_->since_begin.elapsed_ms());
       OUTRIDER_ASSIGN_OR_RETURN(StartedCompletion started, runtime_->start(requests.of(i)));
       ids_.push_back(started.id);
-      before_ms_.push_back(before_ms);
       prompts_.push_back(started.prompt);
       progress_.push_back(0.0);
       answers_.emplace_back(started.reader, /*clock=*/nullptr, with_given);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "http/exchange/error_reply.h"
 #include "http/exchange/file_names.h"
 
@@ -43,8 +44,10 @@ Result<LeasedModel> with_target(std::shared_ptr<Runtime> runtime) {
 
 Result<std::shared_ptr<Runtime>> acquire_model(ServerState& server, const HttpRequest& request,
                                                std::string_view name) {
+  const Stopwatch waited;
   Result<std::shared_ptr<Runtime>> runtime = server.catalog().acquire(
       name, [&] { return server.stopping() || (request.gone && request.gone()); });
+  request.record->model_ms += waited.elapsed_ms();  // some endpoints ask twice
   if (runtime.ok()) return runtime;
   const std::optional<CatalogStatus> model = server.catalog().status_of(name);
   if (!model) return runtime;  // the error repeats the name as the client sent it

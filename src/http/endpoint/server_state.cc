@@ -12,7 +12,6 @@ std::string ServerState::model_name(std::string_view asked) const {
 
 void ServerState::note_model(CallRecord& record, const std::string& model) {
   record.model = model;
-  record.model_ms = record.since_begin.elapsed_ms();
   metrics_.note_model(model, record.model_ms);
 }
 

@@ -22,7 +22,7 @@ struct CallRecord {
   Stopwatch since_begin;         // of its Call
   std::size_t key = 0;           // the number of the key that was shown (access.h); 0: none
   std::string model;             // whose completions they are; empty: none
-  double model_ms = 0.0;         // from its begin until the model was open
+  double model_ms = 0.0;         // it waited for its model to be open
   std::int64_t completions = 0;  // that have ended; of them, together:
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;

@@ -109,7 +109,8 @@ void Metrics::write(Exposition& out) const {
     for (const auto& [model, times] : times_) out.sample({{"model", model}}, times.*of);
   };
   histogram("outrider:model_wait_seconds",
-            "From a request until its model is open; part of the times to its slot and its tokens.",
+            "What a request waited for its model to be open; part of the times to its slot and its "
+            "tokens.",
             &Times::model);
   histogram("outrider:queue_time_seconds", "From a request to its slot.", &Times::queue);
   histogram("outrider:time_to_first_token_seconds", "From a request to its first token.",
