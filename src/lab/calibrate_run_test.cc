@@ -63,6 +63,23 @@ TEST(CalibrationTable, TheSpreadOfFewPassesIsSeen) {
   EXPECT_EQ(one.find("10.00 to"), std::string::npos) << "one pass has no spread\n" << one;
 }
 
+// The planner counts graphs apart, and so does what it is compared with.
+TEST(CalibrationTable, GraphsAreShownApartFromTheWidths) {
+  const MeasuredCurve curve =
+      curve_of(64, {{.width = 1, .ms = {10.0, 10.0, 10.0}, .behind_ms = {11.5, 11.5, 11.5}},
+                    {.width = 2, .ms = {13.0, 13.0, 13.0}}});
+  EXPECT_EQ(curve.rebuild_ms, 1.5);
+  EXPECT_EQ(curve.points[0].time.ms, 10.0);
+  EXPECT_EQ(curve.points[1].time.ms, 11.5);
+  Calibration result;
+  result.curves = {curve};
+  EXPECT_EQ(calibration_json(result)["depths"][0]["rebuild_ms"], 1.5);
+  const std::string table = calibration_table(result);
+  EXPECT_NE(table.find("1.50 ms more where the step before was of another width"),
+            std::string::npos)
+      << table;
+}
+
 TEST_F(CalibrateRunTest, WidthOneAloneIsMeasured) {
   plan_.widths = {1};
   ASSERT_TRUE(measure().ok());

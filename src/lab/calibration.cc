@@ -109,6 +109,10 @@ std::string curve_table(const MeasuredCurve& curve) {
       table += "never: " + std::to_string(point.width) + " single steps take less\n";
     }
   }
+  if (curve.rebuild_ms > 0.0) {
+    table += "  and " + fixed(curve.rebuild_ms, 2) +
+             " ms more where the step before was of another width: llama.cpp's graph\n";
+  }
   return table;
 }
 
@@ -146,9 +150,15 @@ MeasuredTime summarise(const std::vector<double>& ms) {
 }
 
 MeasuredCurve curve_of(std::int32_t depth, const std::vector<CostSamples>& samples) {
-  MeasuredCurve curve{.depth = depth, .points = {}};
+  MeasuredCurve curve{.depth = depth, .rebuild_ms = rebuild_ms(samples[0]), .points = {}};
   for (const CostSamples& width : samples) {
-    curve.points.push_back({.width = width.width, .time = summarise(width.ms)});
+    MeasuredTime time = summarise(width.ms);
+    if (width.width != samples[0].width) {
+      for (double* ms : {&time.ms, &time.low_ms, &time.high_ms}) {
+        *ms = std::max(*ms - curve.rebuild_ms, 0.0);
+      }
+    }
+    curve.points.push_back({.width = width.width, .time = time});
   }
   return curve;
 }
@@ -156,7 +166,8 @@ MeasuredCurve curve_of(std::int32_t depth, const std::vector<CostSamples>& sampl
 Json calibration_json(const Calibration& c) {
   Json depths = Json::array();
   for (const MeasuredCurve& curve : c.curves) {
-    depths.push_back({{"depth", curve.depth}, {"curve", curve_json(curve)}});
+    depths.push_back(
+        {{"depth", curve.depth}, {"curve", curve_json(curve)}, {"rebuild_ms", curve.rebuild_ms}});
   }
   Json object = {{"curve", curve_json(c.curves[0])},
                  {"depth", c.curves[0].depth},

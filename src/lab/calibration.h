@@ -36,6 +36,8 @@ struct MeasuredWidth {
 // The target's passes behind a text of `depth` tokens, by rising width; width 1 is there.
 struct MeasuredCurve {
   std::int32_t depth = 0;
+  // Of a pass of another width than the one before, beside its time (PassCosts::rebuild_ms).
+  double rebuild_ms = 0.0;
   std::vector<MeasuredWidth> points;
 
   double ratio(const MeasuredWidth& point) const { return point.time.ms / points[0].time.ms; }
@@ -59,6 +61,7 @@ struct Calibration {
   std::string command;
 };
 
+// REQUIRES: `samples` not empty
 MeasuredCurve curve_of(std::int32_t depth, const std::vector<CostSamples>& samples);
 
 // One object: "curve" is what `replay --cost` reads (lab/cost_file.h), of the first depth.

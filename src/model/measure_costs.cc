@@ -82,15 +82,6 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
   return Status();
 }
 
-// What a pass behind one of another width took more than the one behind it.
-double rebuild_ms(const CostSamples& first) {
-  std::vector<double> more;
-  for (std::size_t i = 0; i < first.ms.size(); ++i) {
-    more.push_back(first.behind_ms[i] - first.ms[i]);
-  }
-  return std::max(0.0, quantile(std::move(more), 0.25));
-}
-
 // While it lives, the flag ends the model's passes.
 class Interruptible {
  public:
@@ -110,6 +101,17 @@ class Interruptible {
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+double rebuild_ms(const CostSamples& first) {
+  constexpr std::size_t kLeast = 3;
+  constexpr double kMost = 0.5;  // of a pass
+  std::vector<double> more;
+  for (std::size_t i = 0; i < std::min(first.ms.size(), first.behind_ms.size()); ++i) {
+    more.push_back(first.behind_ms[i] - first.ms[i]);
+  }
+  if (more.size() < kLeast) return 0.0;
+  return std::clamp(quantile(std::move(more), 0.25), 0.0, kMost * quantile(first.ms, 0.5));
 }
 
 Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
@@ -141,7 +143,7 @@ Result<PassCosts> measure_costs(LanguageModel& model, const MeasureOptions& opti
   PassCosts costs;
   if (samples->empty()) return costs;
   const CostSamples& first = samples->front();
-  costs.rebuild_ms = std::min(rebuild_ms(first), 0.5 * quantile(first.ms, 0.5));
+  costs.rebuild_ms = rebuild_ms(first);
   for (const CostSamples& of_width : *samples) {
     const double rebuilt_ms = of_width.width == first.width ? 0.0 : costs.rebuild_ms;
     const double ms = quantile(of_width.ms, 0.5) - rebuilt_ms;

@@ -54,8 +54,12 @@ struct CostSamples {
 Result<std::vector<CostSamples>> measure_cost_samples(LanguageModel& model,
                                                       const MeasureOptions& options);
 
-// The same: of each width the median, less what building another graph took. Of that the lower
-// quartile: what is left to noise must not pass for a price of each wider pass.
+// What building another graph took, by the passes of the first width: the lower quartile of what
+// each took more than the one behind it, at most half of one; what is left to noise must not pass
+// for a price of each wider pass. 0 where fewer than three can be compared.
+double rebuild_ms(const CostSamples& first);
+
+// The same: of each width the median, less what building another graph took.
 Result<PassCosts> measure_costs(LanguageModel& model, const MeasureOptions& options);
 
 // The `share`-th quantile of what was measured (0.5: the median), the lower of two. REQUIRES:

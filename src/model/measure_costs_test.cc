@@ -92,6 +92,27 @@ TEST_F(MeasureCosts, WhatBuildingAnotherGraphTakesIsApart) {
   }
 }
 
+// A model of which the budget takes a round or two: one pass that was held up would be a price that
+// is kept.
+TEST_F(MeasureCosts, OfFewRoundsNobodyKnowsWhatAGraphTakes) {
+  for (const double single_ms : {50.0, 100.0, 500.0}) {
+    for (std::int64_t held_up = 2; held_up < 9; ++held_up) {
+      FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+      passes_ = 0;
+      now_ms_ = 0.0;
+      model.on_evaluated([&](std::int64_t) {
+        now_ms_ += single_ms * (passes_ == held_up ? 1.3 : 1.0);
+        ++passes_;
+      });
+      MeasureOptions o = options();
+      o.budget_ms = 20.0 * single_ms;
+      const Result<PassCosts> costs = measure_costs(model, o);
+      ASSERT_TRUE(costs.ok());
+      EXPECT_EQ(costs->rebuild_ms, 0.0) << single_ms << ' ' << held_up;
+    }
+  }
+}
+
 TEST_F(MeasureCosts, SamplesAreAllRoundsButTheFirst) {
   FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
   double slower = 0.0;

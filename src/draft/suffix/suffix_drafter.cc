@@ -56,18 +56,16 @@ void SuffixDrafter::remove_store(std::string_view path, std::string reason) {
 }
 
 Status SuffixDrafter::draft(std::span<DraftRequest> requests) {
-  std::size_t may_read = kMostRead;
   for (DraftRequest& request : requests) {
-    if (interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) {
-      return cancelled("drafting was interrupted");
-    }
+    if (interrupted()) return cancelled("drafting was interrupted");
     if (request.max_nodes <= 0) continue;
     SuffixIndex& index = indexes_[static_cast<std::size_t>(request.seq)];
     if (request.text.size() < index.size()) index.clear();
-    const std::size_t n_new = std::min(request.text.size() - index.size(), may_read);
-    for (const Token token : request.text.subspan(index.size(), n_new)) index.append(token);
-    may_read -= n_new;
-    if (index.size() < request.text.size()) continue;  // the next call goes on
+    while (index.size() < request.text.size()) {
+      if (interrupted()) return cancelled("drafting was interrupted");
+      const std::size_t n = std::min(kReadAtOnce, request.text.size() - index.size());
+      for (const Token token : request.text.subspan(index.size(), n)) index.append(token);
+    }
     std::span<const SuffixMemory::Place> remembered;
     if (memory_ != nullptr && !request.name_space.empty()) {
       SuffixMemory::Cursor& cursor = cursors_[static_cast<std::size_t>(request.seq)];

@@ -11,8 +11,7 @@
 // remembered (draft/suffix/suffix_memory.h) are seen by requests of their namespace only.
 //
 // Cost, measured (docs/benchmarks-counts.md): microseconds a step, no model, about 120 bytes a
-// token of text. A call reads kMostRead new tokens at most: a new text of a million would hold up
-// all requests for a second. One that is not read to its end yet is not guessed for.
+// token of text.
 //
 // Source: SuffixDecoding, arXiv 2411.04975; SAM-Decoding, arXiv 2411.10666. Tested by
 // suffix_drafter_test.cc and tests/suffix_output_test.cc.
@@ -33,7 +32,6 @@ namespace outrider {
 class SuffixDrafter : public LookupDrafter {
  public:
   static constexpr std::string_view kName = "suffix";
-  static constexpr std::size_t kMostRead = 32768;  // tokens in a call, of all texts
 
   // `n_sequences`: as the engine has. The stores are for the target's tokenizer
   // (StoreFile::check_tokenizer) and may be shared.
@@ -44,8 +42,8 @@ class SuffixDrafter : public LookupDrafter {
   // An automaton cannot be cut: when less is kept than it holds it begins anew, and reads what is
   // kept again at the next draft (about 0.1 microseconds a token).
   Status begin(SeqId seq, std::size_t kept) override;
-  // Reads what the text has gained, as far as kMostRead goes, then grows the tree. kCancelled
-  // between two requests.
+  // Reads what the text has gained, then grows the tree. kCancelled between two requests, and
+  // within a long text (a million tokens take a second to read), which the next call reads on.
   Status draft(std::span<DraftRequest> requests) override;
   void accept(SeqId seq, std::span<const Token> text) override;
   void end(SeqId seq) override;
@@ -82,6 +80,12 @@ class SuffixDrafter : public LookupDrafter {
   std::string check_integrity() const;
 
  private:
+  static constexpr std::size_t kReadAtOnce = 16384;  // tokens, in 2 ms
+
+  bool interrupted() const {
+    return interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed);
+  }
+
   SuffixGrowth growth_;
   std::vector<SuffixIndex> indexes_;  // [n_sequences]
   SuffixMemory* memory_ = nullptr;

@@ -93,24 +93,6 @@ TEST(SuffixDrafter, WhatFollowedBeforeIsDraftedAsAChain) {
   EXPECT_TRUE(draft(drafter, std::vector<Token>{1, 2, 3}, 6, 1).drafted() == 0);  // nothing seen
 }
 
-TEST(SuffixDrafter, ACallReadsABoundedPartOfLongTexts) {
-  SuffixDrafter drafter(2);
-  std::vector<Token> text(SuffixDrafter::kMostRead - 1);
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<Token>(i % 500);
-  std::vector<TokenTree> trees(2, TokenTree(text.back()));
-  std::vector<DraftRequest> requests;
-  for (SeqId seq = 0; seq < 2; ++seq) {
-    requests.push_back(request_for(text, trees[static_cast<std::size_t>(seq)], 4, 1));
-    requests.back().seq = seq;
-  }
-  ASSERT_TRUE(drafter.draft(requests).ok());
-  EXPECT_EQ(trees[0].drafted(), 4);
-  EXPECT_EQ(trees[1].drafted(), 0) << "one token of it was read";
-  ASSERT_TRUE(drafter.draft(std::span(requests).last(1)).ok());
-  EXPECT_EQ(trees[1].drafted(), 4);
-  EXPECT_EQ(chain_of(trees[1]), chain_of(trees[0]));
-}
-
 TEST(SuffixDrafter, ContinuationsThatDifferBecomeBranchesTheLastUsedFirst) {
   SuffixDrafter drafter(1);
   const std::vector<Token> text = {1, 2, 3, 4, 5, 90, 1, 2, 3, 6, 7, 91, 1, 2, 3};
