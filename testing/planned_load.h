@@ -59,12 +59,28 @@ class LoadedWorld {
 
   Engine& engine() { return engine_; }
 
+  // The prompt of question `question` (from 0), of `tokens`.
+  static std::vector<Token> prompt(std::int32_t question, std::int32_t tokens) {
+    std::vector<Token> prompt;
+    for (std::int32_t i = 0; i < tokens; ++i) {
+      const std::uint64_t draw =
+          mix64((static_cast<std::uint64_t>(question) << 20) + static_cast<std::uint64_t>(i));
+      prompt.push_back(static_cast<Token>(draw % kVocab));
+    }
+    return prompt;
+  }
+  // How its answer is drawn.
+  static constexpr float kTemperature = 1.0f;
+  static std::uint64_t seed(std::int32_t question) {
+    return 5 + static_cast<std::uint64_t>(question);
+  }
+
   LoadResult run(std::int32_t width) {
     const std::int32_t total = setting_.clients * setting_.questions;
     std::int32_t asked = 0;
     std::map<RequestId, double> began;
     const auto ask = [&] {
-      began[*engine_.add(request(prompt(asked), 1.0f, 5 + static_cast<std::uint64_t>(asked),
+      began[*engine_.add(request(prompt(asked, setting_.prompt_tokens), kTemperature, seed(asked),
                                  setting_.answer_tokens, width))] = now_ms_;
       ++asked;
     };
@@ -85,16 +101,6 @@ class LoadedWorld {
     Capabilities caps = PlannedWorld::capabilities(n_sequences);
     caps.n_batch = 2048;
     return caps;
-  }
-
-  std::vector<Token> prompt(std::int32_t question) const {
-    std::vector<Token> tokens;
-    for (std::int32_t i = 0; i < setting_.prompt_tokens; ++i) {
-      const std::uint64_t draw =
-          mix64((static_cast<std::uint64_t>(question) << 20) + static_cast<std::uint64_t>(i));
-      tokens.push_back(static_cast<Token>(draw % kVocab));
-    }
-    return tokens;
   }
 
   void note(const Completion& completion, double began) {

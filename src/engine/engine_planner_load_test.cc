@@ -64,6 +64,32 @@ TEST(PlannerLoad, AProcessesFirstShortAnswersAreNotSlowerThanPlain) {
   }
 }
 
+// Rows that are sure of a token which the first question's answer does not have there.
+RowFunction always_wrong(std::int32_t prompt_tokens, std::int32_t answer_tokens) {
+  std::vector<Token> text = LoadedWorld::prompt(0, prompt_tokens);
+  const std::vector<Token> said =
+      reference(PlannedWorld::target_rows(), text, LoadedWorld::kTemperature, LoadedWorld::seed(0),
+                static_cast<std::size_t>(answer_tokens));
+  text.insert(text.end(), said.begin(), said.end());
+  return [text](std::span<const Token> context) {
+    std::vector<float> row(kVocab, 0.0f);
+    const Token next = context.size() < text.size() ? text[context.size()] : 0;
+    row[static_cast<std::size_t>((next + 1) % kVocab)] = 40.0f;
+    return row;
+  };
+}
+
+// It reads the prompt, for a token's time, and is given up behind guesses that took two.
+TEST(PlannerLoad, AFirstAnswerLosesLittleByADraftThatIsAlwaysWrong) {
+  for (const auto& [answer, least] : {std::pair{48, 0.93}, {96, 0.95}, {192, 0.96}}) {
+    for (const double share : {0.08, 0.13}) {
+      const LoadDraft wrong{"always wrong", always_wrong(40, answer), share};
+      const double speed = speed_up(setting(wrong, 1, 1, answer));
+      EXPECT_GT(speed, least) << answer << " tokens, a pass takes " << share;
+    }
+  }
+}
+
 // What is not risked on a useless draft is not to be lost on a useful one.
 TEST(PlannerLoad, AUsefulDraftPaysFromTheFirstShortAnswerOn) {
   const LoadDraft useful = load_drafts()[0];
