@@ -101,6 +101,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # the caller's code.
   target_compile_options(outrider_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+  # Of a processor that says it has AVX10.1, clang 19 makes a combination for -march=native that it
+  # warns of itself.
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-Winvalid-feature-combination OUTRIDER_CLANG_WARNS_OF_FEATURES)
+  if(OUTRIDER_CLANG_WARNS_OF_FEATURES)
+    target_compile_options(outrider_flags INTERFACE -Wno-invalid-feature-combination)
+  endif()
 endif()
 if(OUTRIDER_WERROR)
   target_compile_options(outrider_flags INTERFACE -Werror)
