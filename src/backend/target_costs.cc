@@ -54,40 +54,6 @@ Status save(const std::filesystem::path& path, const std::string& key, const Pas
   return write_cache_file(path, text.str());
 }
 
-double ms_of(const std::vector<CostPoint>& points, std::int32_t width) {
-  for (const CostPoint& point : points) {
-    if (point.width == width) return point.ms;
-  }
-  return 0.0;
-}
-
-// Whether four tokens still take as many times as long as one as they did then; what takes longer
-// to look at than the budget is believed. Errors: kCancelled.
-Result<bool> still_holds(LanguageModel& model, const std::vector<CostPoint>& known,
-                         const LoadHooks& hooks) {
-  constexpr std::int32_t kCheck = 4;
-  constexpr double kSame = 0.15;
-  // Soon read; attention is next to nothing there as well.
-  constexpr std::int32_t kDepth = 8;
-  if (known.empty()) return false;
-  constexpr double kBudgetMs = 3000.0;
-  const double single = ms_of(known, 1);
-  const double before = ms_of(known, kCheck) / single;
-  if (!(before > 0.0)) return true;  // the model takes no four
-  // The text, a round to warm up and one that counts.
-  const double least = ms_of(known, kDepth) + 2.0 * (2.0 * single + ms_of(known, kCheck));
-  if (least > kBudgetMs) return true;
-  const Result<PassCosts> now = measure_costs(model, {.widths = {1, kCheck},
-                                                      .depth = kDepth,
-                                                      .budget_ms = kBudgetMs,
-                                                      .rounds = 2,
-                                                      .cancel = hooks.cancel});
-  if (now.status().code() == StatusCode::kCancelled) return now.status();
-  if (!now.ok() || now->points.size() != 2) return true;
-  const double ratio = now->points[1].ms / now->points[0].ms;
-  return std::abs(std::log(ratio / before)) < kSame;
-}
-
 void tell(const LoadHooks& hooks, const std::string& text) {
   if (hooks.log) hooks.log(LogLevel::kWarning, text);
 }
@@ -153,8 +119,8 @@ Result<PassCosts> target_costs(LanguageModel& model, const std::string& key,
   const std::filesystem::path file = llama::cache_file(folder, "costs", key, ".txt");
   if (kept && !refresh) {
     PassCosts known = load(file, key);
-    OUTRIDER_ASSIGN_OR_RETURN(const bool holds, still_holds(model, known.points, hooks));
-    if (holds) return known;
+    OUTRIDER_ASSIGN_OR_RETURN(const bool hold, costs_hold(model, known, {.cancel = hooks.cancel}));
+    if (hold) return known;
   }
   const std::int64_t fewer = llama::graphs_on_fewer_threads();
   Result<PassCosts> measured =

@@ -1,7 +1,7 @@
 // What a target's passes take, measured once and kept in a file: "<folder>/costs/<hash>.txt", by
 // model, machine, build and settings. A file that cannot be read or is damaged is as if it were not
-// there. What is known is looked at again, with a few passes, unless they take more than 3 s: times
-// that were taken while another program had the processor are measured anew.
+// there. What is known is looked at again, with a few passes (costs_hold(), model/measure_costs.h):
+// times that were taken while another program had the processor are measured anew.
 #pragma once
 
 #include <filesystem>

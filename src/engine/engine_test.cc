@@ -96,6 +96,33 @@ TEST(Engine, AcceptanceByDepthCountsOnlyWhatWasPutToTheTest) {
   EXPECT_EQ(s.by_depth[2].tested, 0);
 }
 
+TEST(Engine, AGuessBehindTheTokenThatEndsATextIsNotPutToTheTest) {
+  const RowFunction rows = random_rows(kVocab, 5, 3.0f);
+  const std::vector<Token> prompt = {1};
+  const std::vector<Token> said = reference(rows, prompt, 1.0f, 9, 40);
+  const FakeVocabulary vocabulary(kVocab);
+  FakeModel target(capabilities(), rows);
+  ScriptedDrafter drafter([&](DraftRequest& r) {
+    std::vector<Token> chain;
+    for (std::size_t i = r.text.size() - 1; i < said.size() && chain.size() < 7; ++i) {
+      chain.push_back(said[i]);
+    }
+    add_chain(r, chain);
+    return Status();
+  });
+  Request r = request(prompt, 1.0f, 9, 40, 8);
+  r.stop = {std::string(vocabulary.piece(said[2])) + std::string(vocabulary.piece(said[3]))};
+  const Completion got = complete(target, vocabulary, {&drafter}, std::move(r));
+  const SpeculationStats& s = got.speculation;
+  ASSERT_EQ(s.steps, 1);
+  ASSERT_EQ(s.by_depth.size(), 7U);
+  for (std::size_t i = 0; i < s.by_depth.size(); ++i) {
+    const int judged = i < 4 ? 1 : 0;
+    EXPECT_EQ(s.by_depth[i].tested, judged) << i;
+    EXPECT_EQ(s.by_depth[i].accepted, judged) << i;
+  }
+}
+
 TEST(Engine, EveryAcceptanceCountFromNoneToAllKeepsBothCachesInStep) {
   const RowFunction rows = random_rows(kVocab, 6, 3.0f);
   const std::vector<Token> prompt = {1, 2};

@@ -181,7 +181,9 @@ void note_shape(SpeculationStats& stats, const TokenTree& sent, const Walk& walk
     ++at_depth(stats, sent.node(id).depth).drafted;
     has_guess[static_cast<std::size_t>(sent.node(id).parent)] = true;
   }
-  for (std::size_t i = 0; i < walk.path.size(); ++i) {
+  // Behind a guess that ended the text nothing was judged.
+  const std::size_t n_judged = std::min(walk.path.size(), walk.emitted.size());
+  for (std::size_t i = 0; i < n_judged; ++i) {
     if (!has_guess[static_cast<std::size_t>(walk.path[i])]) continue;
     DepthStats& depth = at_depth(stats, sent.node(walk.path[i]).depth + 1);
     ++depth.tested;

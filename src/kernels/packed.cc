@@ -104,19 +104,27 @@ class RowWriter {
   std::uint8_t* values_;
 };
 
+// Some columns at a time, so that the lines which all rows share stay in the first-level cache: F16
+// takes 0.4 s/GB and thread, 2 row by row (a Xeon, 32 rows a strip).
+template <std::size_t kBytes>
 void pack_floats(const PackedLayout& layout, const std::uint8_t* rows, std::int64_t strip,
                  std::uint8_t* packed) {
-  const auto size = static_cast<std::size_t>(weight_format(layout.type).block_bytes);
-  const auto stride = static_cast<std::size_t>(layout.strip_rows);
+  constexpr std::int64_t kColumns = 64;
+  const auto stride = static_cast<std::size_t>(layout.strip_rows) * kBytes;
   const std::int64_t first = strip * layout.strip_rows;
   const std::int64_t count = std::min<std::int64_t>(layout.strip_rows, layout.n_rows - first);
-  for (std::int64_t r = 0; r < count; ++r) {
-    const std::uint8_t* row = rows + static_cast<std::size_t>(first + r) * layout.row_bytes;
-    std::uint8_t* to = packed + static_cast<std::size_t>(r) * size;
-    for (std::int64_t k = 0; k < layout.n_columns; ++k) {
-      std::memcpy(to, row, size);
-      row += size;
-      to += stride * size;
+  for (std::int64_t column = 0; column < layout.n_columns; column += kColumns) {
+    const std::int64_t n = std::min(kColumns, layout.n_columns - column);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::uint8_t* row = rows + static_cast<std::size_t>(first + r) * layout.row_bytes +
+                                static_cast<std::size_t>(column) * kBytes;
+      std::uint8_t* to =
+          packed + static_cast<std::size_t>(column) * stride + static_cast<std::size_t>(r) * kBytes;
+      for (std::int64_t k = 0; k < n; ++k) {
+        std::memcpy(to, row, kBytes);
+        row += kBytes;
+        to += stride;
+      }
     }
   }
 }
@@ -176,7 +184,8 @@ void pack_strips(const PackedLayout& layout, const std::uint8_t* rows, std::int6
     std::uint8_t* to = packed + static_cast<std::size_t>(strip) * layout.strip_bytes;
     std::memset(to, 0, layout.strip_bytes);
     if (weight_format(layout.type).values == Values::kFloat) {
-      pack_floats(layout, rows, strip, to);
+      const bool is_half = weight_format(layout.type).block_bytes == 2;
+      (is_half ? pack_floats<2> : pack_floats<4>)(layout, rows, strip, to);
     } else {
       pack_blocks(layout, rows, strip, flip, to);
     }

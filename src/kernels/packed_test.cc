@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <random>
 #include <vector>
@@ -83,6 +84,33 @@ TEST(Packed, AnOddNumberOfRowsFillsTheLastStripWithZeros) {
                                4U * static_cast<unsigned>(vector % 8) + static_cast<unsigned>(e)]);
     }
     EXPECT_TRUE(std::all_of(bytes + 4, bytes + 32, [](std::uint8_t byte) { return byte == 0; }));
+  }
+}
+
+TEST(Packed, FloatsLieColumnByColumnOfTheStrip) {
+  for (const WeightType type : {WeightType::kF16, WeightType::kBf16, WeightType::kF32}) {
+    const auto size = static_cast<std::size_t>(weight_format(type).block_bytes);
+    for (const int strip_rows : {8, 16, 32}) {
+      const auto rows_of_strip = static_cast<std::size_t>(strip_rows);
+      for (const std::size_t n_columns : {1U, 63U, 64U, 65U, 130U}) {
+        for (const std::size_t n_rows : {std::size_t{1}, rows_of_strip - 1, rows_of_strip + 1}) {
+          const PackedLayout layout(type, static_cast<std::int64_t>(n_rows),
+                                    static_cast<std::int64_t>(n_columns), strip_rows);
+          std::vector<std::uint8_t> rows(n_rows * n_columns * size);
+          for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint8_t>(i * 37);
+          std::vector<std::uint8_t> packed(layout.bytes(), 0xEE);
+          pack_strips(layout, rows.data(), 0, layout.n_strips, 0, packed.data());
+          for (std::size_t r = 0; r < n_rows; ++r) {
+            const std::uint8_t* strip = packed.data() + r / rows_of_strip * layout.strip_bytes;
+            for (std::size_t k = 0; k < n_columns; ++k) {
+              const std::uint8_t* at = strip + (k * rows_of_strip + r % rows_of_strip) * size;
+              ASSERT_EQ(std::memcmp(at, rows.data() + (r * n_columns + k) * size, size), 0)
+                  << r << ' ' << k << " of " << n_rows << " x " << n_columns;
+            }
+          }
+        }
+      }
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -82,6 +83,14 @@ Status measure_rounds(LanguageModel& model, const MeasureOptions& options,
   return Status();
 }
 
+// Of `width` tokens, where the pass before had another number; 0: not known.
+double ms_of(const PassCosts& costs, std::int32_t width) {
+  for (const CostPoint& point : costs.points) {
+    if (point.width == width) return point.ms + (width == 1 ? 0.0 : costs.rebuild_ms);
+  }
+  return 0.0;
+}
+
 // While it lives, the flag ends the model's passes.
 class Interruptible {
  public:
@@ -150,6 +159,35 @@ Result<PassCosts> measure_costs(LanguageModel& model, const MeasureOptions& opti
     if (ms > 0.0) costs.points.push_back({.width = of_width.width, .ms = ms});
   }
   return costs;
+}
+
+Result<bool> costs_hold(LanguageModel& model, const PassCosts& known, MeasureOptions options) {
+  constexpr std::int32_t kFew = 4;
+  constexpr double kSame = 0.15;
+  if (known.points.empty()) return false;
+  std::int32_t widest = 1;
+  for (const CostPoint& point : known.points) widest = std::max(widest, point.width);
+  options.widths = {1};
+  if (widest > kFew && ms_of(known, kFew) > 0.0) options.widths.push_back(kFew);
+  options.widths.push_back(widest);
+  options.depth = 8;  // soon read; attention is next to nothing there as well
+  options.rounds = 2;
+  const double single = ms_of(known, 1);
+  if (widest == 1 || !(single > 0.0)) return true;  // nothing to compare
+  // The text, a round to warm up and one that counts.
+  double round_ms = single;
+  for (const std::int32_t width : options.widths) round_ms += ms_of(known, width);
+  const double text_ms = std::max(ms_of(known, options.depth), single);
+  if (text_ms + 2.0 * round_ms > options.budget_ms) return true;
+  const Result<PassCosts> now = measure_costs(model, options);
+  if (now.status().code() == StatusCode::kCancelled) return now.status();
+  if (!now.ok() || now->points.size() != options.widths.size()) return true;
+  for (const CostPoint& point : now->points) {
+    const double before = ms_of(known, point.width) / single;
+    const double ratio = ms_of(*now, point.width) / ms_of(*now, 1);
+    if (std::abs(std::log(ratio / before)) >= kSame) return false;
+  }
+  return true;
 }
 
 }  // namespace outrider

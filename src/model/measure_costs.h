@@ -62,6 +62,13 @@ double rebuild_ms(const CostSamples& first);
 // The same: of each width the median, less what building another graph took.
 Result<PassCosts> measure_costs(LanguageModel& model, const MeasureOptions& options);
 
+// Whether four tokens, and as many as the widest of `known`, still take as many times as long as
+// one as they did then, building a graph included. (Nothing else would find out that a width was
+// measured in a bad moment: one that seems too dear is never chosen.) What takes longer to look at
+// than options.budget_ms is believed, and so is what cannot be measured; nothing known does not
+// hold. Of `options` budget_ms, now_ms and cancel count. Errors: kCancelled.
+Result<bool> costs_hold(LanguageModel& model, const PassCosts& known, MeasureOptions options);
+
 // The `share`-th quantile of what was measured (0.5: the median), the lower of two. REQUIRES:
 // `values` not empty, share in [0, 1]
 double quantile(std::vector<double> values, double share);

@@ -113,6 +113,48 @@ TEST_F(MeasureCosts, OfFewRoundsNobodyKnowsWhatAGraphTakes) {
   }
 }
 
+// Kept times are looked at again: those of an unchanged machine hold, with a graph's price, too.
+TEST_F(MeasureCosts, KnownTimesHoldUntilTheMachineIsAnother) {
+  for (const double graph_ms : {0.0, 2.0, 5.0}) {
+    FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+    std::int32_t graph = 0;
+    double wide_times = 1.0;
+    run_on(model, [&](std::int32_t width) {
+      const double rebuilt_ms = std::exchange(graph, width) == width ? 0.0 : graph_ms;
+      return 20.0 + 0.5 * width * (width > 1 ? wide_times : 1.0) + rebuilt_ms;
+    });
+    Result<PassCosts> known = measure_costs(model, options());
+    ASSERT_TRUE(known.ok());
+    const auto hold = [&] { return *costs_hold(model, *known, options()); };
+    const std::int64_t before = passes_;
+    EXPECT_TRUE(hold()) << graph_ms;
+    EXPECT_LE(passes_ - before, 13) << "a text and three rounds of four passes";
+    wide_times = 2.0;
+    EXPECT_FALSE(hold()) << graph_ms << ": 36 ms for 16 tokens in place of 28";
+    wide_times = 1.0;
+    for (CostPoint& point : known->points) {
+      const double right = std::exchange(point.ms, 1.5 * point.ms);
+      const bool is_looked_at = point.width == 1 || point.width == 4 || point.width == 16;
+      EXPECT_EQ(hold(), !is_looked_at) << graph_ms << ": " << point.width << " in a bad moment";
+      point.ms = right;
+    }
+  }
+}
+
+TEST_F(MeasureCosts, WhatTakesTooLongToLookAtOrIsNotKnownIsNotLookedAt) {
+  FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
+  run_on(model, [](std::int32_t) { return 10.0; });
+  const auto hold = [&](std::vector<CostPoint> points) {
+    return *costs_hold(model, {.points = std::move(points)}, options());
+  };
+  EXPECT_TRUE(hold({{.width = 1, .ms = 500.0}, {.width = 16, .ms = 900.0}})) << "3 s";
+  EXPECT_TRUE(hold({{.width = 1, .ms = 500.0}}));
+  EXPECT_TRUE(hold({{.width = 4, .ms = 500.0}}));
+  EXPECT_EQ(passes_, 0);
+  EXPECT_FALSE(hold({}));
+  EXPECT_FALSE(hold({{.width = 1, .ms = 10.0}, {.width = 2, .ms = 15.0}}));
+}
+
 TEST_F(MeasureCosts, SamplesAreAllRoundsButTheFirst) {
   FakeModel model(capabilities(), testing::random_rows(8, 1, 1.0f));
   double slower = 0.0;

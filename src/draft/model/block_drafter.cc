@@ -66,7 +66,8 @@ bool BlockDrafter::goes_on(const SeqState& state) {
 
 bool BlockDrafter::can_guess(SeqId seq, std::span<const Token> text) const {
   const SeqState& state = state_of(seq);
-  return state.rows.end() + 1 >= text.size() && state.rows.begin() < text.size();
+  const bool knows = goes_on(state) || state.rows.end() > state.rows.begin() || text.size() == 1;
+  return knows && state.rows.end() + 1 >= text.size() && state.rows.begin() < text.size();
 }
 
 std::int64_t BlockDrafter::known(SeqId seq, std::span<const Token> /*text*/) const {

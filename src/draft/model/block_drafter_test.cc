@@ -144,6 +144,17 @@ TEST_F(SmallWindow, OfATextThatItDoesNotKnowItReadsTheLastTokens) {
   EXPECT_EQ(model.text(0).size(), 5U);
 }
 
+// The prompt comes again, behind a text of which no state in front of it is left.
+TEST_F(SmallWindow, OneThatHoldsNothingOfATextIsNotAsked) {
+  std::vector<Token> text;
+  for (Token t = 0; t < 20; ++t) text.push_back(t % kVocab);
+  const std::vector<Token> prompt(text.begin(), text.begin() + 8);
+  begin(0);
+  show(0, text, 0);
+  ASSERT_TRUE(drafter.begin(0, 7).ok());
+  EXPECT_FALSE(drafter.can_guess(0, prompt));
+}
+
 TEST_F(SmallBatch, ALongTextIsReadInPieces) {
   begin(0);
   std::vector<Token> text;
