@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The demo behind `./dev demo`: the same prompt with speculation off and on, at temperature 0 and 1.
-Streams the text, then prints one small table.
+Streams the text, then prints one small table, whose kernels ran, and the command that measures the
+gain on prompts of your own.
 
 Usage: demo.py OUTRIDER TARGET.gguf DRAFT.gguf
 Environment: OUTRIDER_DEMO_TOKENS (default 128), OUTRIDER_DEMO_PROMPT, OUTRIDER_DEMO_CHAT=0 (no
@@ -11,6 +12,7 @@ import json
 import math
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -51,6 +53,25 @@ def percent(value):
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
+def kernels_text(result):
+    """As the command's tables say it (src/run/stats_table.h), as far as a result has it."""
+    own = result["kernels"] == "own"
+    return "Outrider's" if own else f"llama.cpp's: {result['kernels_reason']}"
+
+
+def print_gain(binary, target, draft, gains):
+    """What the pairs of runs gained, GAINS by temperature, and how to measure it."""
+    if gains:
+        times = ", ".join(f"{gain:.2f} times plain decoding at temperature {temperature}"
+                          for temperature, gain in gains.items())
+        print(f"gain: {times}; one run each way")
+    command = [binary, "bench", "-m", target, "-d", draft, "--prompts", "prompts.jsonl"]
+    if environment("CHAT", "1") != "0":
+        command.append("--chat")
+    print("Your own prompts' gain, with intervals (prompts.jsonl: a line {\"prompt\": \"...\"} "
+          f"for each):\n  {shlex.join(command)}")
+
+
 def main(arguments):
     if len(arguments) != 3:
         print(__doc__.split("\n\n")[1], file=sys.stderr)
@@ -59,6 +80,7 @@ def main(arguments):
     sys.stdout.reconfigure(errors="replace")  # the lines are drawn with characters Latin-1 has not
     print(f"target: {target}\ndraft:  {draft}\nprompt: {environment('PROMPT', PROMPT)}")
     rows = []
+    gains = {}
     same, broken = True, False
     for temperature in (0, 1):
         rule(f"temperature {temperature}, speculation off")
@@ -73,6 +95,8 @@ def main(arguments):
         if base is None or speed is None:
             print("demo: the answer is too short to measure a speed")
             base, speed = base or math.nan, speed or math.nan
+        else:
+            gains[temperature] = speed / base
         speculation = fast["speculation"]
         rows.append((f"T={temperature} off", f"{base:.1f}", "1.00x", "1.00", "-", "-", "-"))
         rows.append((f"T={temperature} on", f"{speed:.1f}", f"{speed / base:.2f}x",
@@ -90,6 +114,8 @@ def main(arguments):
         print("\nThe texts differ although this setup was found to be exact: that is a bug.")
     else:
         print("\nThe texts differ; the exactness column says what this setup guarantees.")
+    print(f"\nkernels: {kernels_text(fast)}")
+    print_gain(binary, target, draft, gains)
     return 1 if broken else 0
 
 

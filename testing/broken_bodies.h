@@ -26,7 +26,7 @@ class BrokenBodies {
             good, pick({"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82"}));
       case 2:
         return inside_text(good,
-                           pick({"\n", std::string(1, '\0'), "\\x", "\\u12g", "\\ud800", "\t"}));
+                           pick({"\n", std::string(1, '\0'), "\\x", "\\u12g", "\\ud80x", "\t"}));
       case 3:
         return with(good, number,
                     pick({"NaN", "Infinity", "-Infinity", "1e999", "-1e999", "0x10", "01", "1.",

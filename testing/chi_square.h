@@ -17,7 +17,7 @@ double chi_square_independence_p(const std::vector<std::vector<std::int64_t>>& t
 
 // What p must be above in a test of draws from test_seed(): 0.001 with the tests' own seeds, which
 // pass or fail each time alike; 10^-6 where OUTRIDER_TEST_SEED gives others. A soak does, in each
-// round, and right draws would fail one round in 36 at 0.001: 28 such comparisons are made. A
+// round, and right draws would fail one round in 28 at 0.001: 36 such comparisons are made. A
 // million draws whose chances are off by a hundredth stay below it.
 double least_p();
 

@@ -120,7 +120,8 @@ TEST(CliBench, WithoutADraftTheSuffixDrafterGuesses) {
   const CliResult result = run_cli(bench_call(
       folder, {"--temp", "0", "--repeat", "1", "--categories", "writing", "--per-category", "1"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text : {"1 prompt, 1 of 1 repetitions", "with suffix", "writing", "yes"}) {
+  for (const char* text :
+       {"1 prompt, 1 of 1 repetitions", "with suffix", "\nkernels  ", "writing", "yes"}) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
   }
 }
@@ -162,6 +163,13 @@ TEST(CliBench, TheReportIsWholeOrNotThere) {
   EXPECT_EQ(page.find("<chat>"), std::string::npos);
   EXPECT_NE(page.find("outrider bench -m "), std::string::npos) << "how it was made";
   EXPECT_EQ(page.find("<script"), std::string::npos);
+  const Json object = result.object();
+  EXPECT_NE(page.find("<td>kernels</td>"), std::string::npos);
+  EXPECT_TRUE(object["floor_reason"].is_null()) << object["floor_reason"];
+  if (object["kernels"] == "own") {
+    EXPECT_EQ(object["floor"].size(), object["cost_curve"].size());
+    EXPECT_NE(page.find("the least it could take here"), std::string::npos);
+  }
 
   // A place that cannot be written to is found before anything is measured, and nothing is left.
   const CliResult nowhere = run_cli(bench_call(

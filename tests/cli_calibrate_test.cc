@@ -46,6 +46,14 @@ TEST(CliCalibrate, ItsObjectIsACostFileForReplay) {
   const std::string plot = read_file(folder.path("plot.svg"));
   EXPECT_EQ(plot.rfind("<svg ", 0), 0U);
   EXPECT_NE(plot.find("</svg>\n"), std::string::npos);
+  if (object["kernels"] == "own") {
+    ASSERT_EQ(object["floor"].size(), 4U);
+    for (const Json& point : object["floor"]) EXPECT_GT(point["ms"], 0.0) << point;
+    EXPECT_EQ(object["stock_curve"].size(), 4U);
+    EXPECT_FALSE(object["draft"]["weight_types"]["types"].empty());
+    EXPECT_NE(plot.find("the floor: "), std::string::npos);
+    EXPECT_NE(plot.find("with llama.cpp"), std::string::npos);
+  }
 
   const std::string curve = folder.write("curve.json", result.out);
   const CliResult replay = run_cli(
@@ -76,10 +84,15 @@ TEST(CliCalibrate, ProvesAllWidthsHoweverLongItTakes) {
 
 TEST(CliCalibrate, TheTableSaysWhatAStepMustYield) {
   const CliFolder folder;
-  const CliResult result =
-      run_cli(calibrate_call(folder, {"--widths", "4", "--repeat", "2", "--refresh"}));
+  const CliResult result = run_cli(calibrate_call(
+      folder, {"-d", cli_models().draft, "--widths", "4", "--repeat", "2", "--refresh"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text : {"T(b) behind 64 tokens", "x T(1)", "(plain decoding: one token)"}) {
+  std::vector<const char*> texts = {"T(b) behind 64 tokens", "x T(1)",
+                                    "(plain decoding: one token)"};
+  if (result.out.find("\nkernels  Outrider's, ") != std::string::npos) {
+    texts.insert(texts.end(), {"x floor", "its / ours", "  the cheapest here: "});
+  }
+  for (const char* text : texts) {
     EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
   }
 }

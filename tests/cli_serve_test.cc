@@ -255,6 +255,16 @@ TEST(CliServe, ThePortOfAServiceOfKubernetesIsNoPort) {
   EXPECT_EQ(result.err.find(":8080"), std::string::npos) << result.err;
 }
 
+TEST(CliServe, WarnsOfAProxyWithoutAKey) {
+  const auto warning_of = [](const std::vector<std::string>& more) {
+    const CliResult result = served_until("listening on", SIGTERM, serve_call(more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.err.find("there is no key") != std::string::npos;
+  };
+  EXPECT_TRUE(warning_of({"--allowed-host", "chat.example"}));
+  EXPECT_FALSE(warning_of({"--allowed-host", "chat.example", "--api-key", "k"}));
+}
+
 TEST(CliServe, WithoutALogSighupEndsItInOrderAsSigtermDoes) {
   const CliResult result = served_until("ready", SIGHUP);
   EXPECT_EQ(result.signal, 0) << result.err;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fnv.h"
 #include "tests/cli_process.h"
 #include "tests/worker_process.h"
 
@@ -70,6 +74,36 @@ TEST(CliWorker, KeepsTensorsOnlyInTheFolderThatItsOwnOptionNames) {
   worker.arguments.insert(worker.arguments.end(), {"--tensor-cache", folder.path("tensors")});
   EXPECT_EQ(run_cli(worker).exit_code, 0);
   EXPECT_TRUE(std::filesystem::is_directory(folder.path("tensors")));
+}
+
+TEST(CliWorker, AtItsStartTheTensorsThatWereWrittenLongestAgoLeaveAFolderBeyondItsLimit) {
+  const CliFolder folder;
+  std::filesystem::create_directory(folder.path("tensors"));
+  const std::string bytes(1 << 20, 'x');
+  Fnv1a hash;
+  hash.add(bytes);
+  char name[17];
+  std::snprintf(name, sizeof name, "%016" PRIx64, hash.value());
+  const std::filesystem::path old_tensor = folder.path("tensors") + "/" + name;
+  const std::filesystem::path new_tensor = folder.path("tensors/af63dc4c8601ec8c");
+  std::ofstream(old_tensor) << bytes;
+  std::ofstream(new_tensor) << "a";
+  std::filesystem::last_write_time(
+      old_tensor, std::filesystem::last_write_time(new_tensor) - std::chrono::hours(1));
+  for (const char* const limit : {"2", "1"}) {
+    CliCall worker = call({"worker", "--port", std::to_string(free_port()), "--tensor-cache",
+                           folder.path("tensors"), "--tensor-cache-mib", limit});
+    worker.on_output = [](pid_t child, const std::string& out, const std::string&) {
+      if (out.find('\n') != std::string::npos) kill(child, SIGTERM);
+      return true;
+    };
+    EXPECT_EQ(run_cli(worker).exit_code, 0);
+    EXPECT_EQ(std::filesystem::exists(old_tensor), std::string(limit) == "2");
+    EXPECT_TRUE(std::filesystem::exists(new_tensor));
+  }
+  const CliResult nowhere = run_cli(call({"worker", "--tensor-cache-mib", "1"}));
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_NE(nowhere.err.find("--tensor-cache FOLDER"), std::string::npos) << nowhere.err;
 }
 
 TEST(CliWorker, RefusesWhatOthersReachUnlessForced) {

@@ -29,7 +29,8 @@ namespace {
 
 constexpr const char* kInspectDetails =
     R"(No weights are read: a file's header and vocabulary are enough. Of a draft model it is measured,
-for about a second, what a token takes in each type of weights on this machine.
+for about a second, what a token takes in each type of weights on this machine, which should do
+nothing else meanwhile: where times vary by more than types differ, none is named the cheapest.
 Memory is weights and the cache of keys and values for --ctx tokens; llama.cpp's working memory
 comes on top. Whether a setting is really exact here, the probe of run and compare finds out.)";
 

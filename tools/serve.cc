@@ -245,6 +245,8 @@ Status ServeCommand::serve(Catalog& catalog, Terminal& terminal) {
   Result<std::unique_ptr<http::Listener>> listener = http::Listener::create(server);
   if (!listener.ok()) return listener.status();
   warn_of_few_connections(**listener);
+  const std::string exposed = http::exposure_warning(server_);
+  if (!exposed.empty()) print_warning(exposed);
   Status listened;
   Listening listening(**listener, terminal.signals, listened);
   const bool is_v6 = server_.host.find(':') != std::string::npos;

@@ -35,6 +35,7 @@ class WorkerCommand : public Command {
   std::int32_t port_ = 50052;
   std::int32_t threads_ = 0;
   std::optional<std::string> cache_;
+  std::int64_t cache_mib_ = llama::WorkerOptions().cache_mib;
   bool force_ = false;
 };
 
@@ -48,6 +49,9 @@ void WorkerCommand::add_options(CLI::App& app) {
   // Not --cache: its variable would be that of the folder for measurements.
   group.add_text("--tensor-cache", cache_, "FOLDER",
                  "keep large tensors here, so that the next client need not send them again");
+  group.add_integer("--tensor-cache-mib", cache_mib_, {1, 1 << 20},
+                    "mebibytes that folder may have when the worker starts; what was written "
+                    "longest ago goes first");
   group.add_switch("--force", force_,
                    "listen on an address that other machines reach. The protocol has no "
                    "protection: whoever reaches the port can take over this process");
@@ -67,7 +71,8 @@ Result<int> WorkerCommand::run() {
   llama::WorkerOptions options{.host = host_.value_or("127.0.0.1"),
                                .port = static_cast<std::uint16_t>(port_),
                                .n_threads = threads_,
-                               .cache_folder = cache_.value_or("")};
+                               .cache_folder = cache_.value_or(""),
+                               .cache_mib = cache_mib_};
   SignalWatch signals;
   // Being told to end is how a worker ends; ggml has no other way out of its loop.
   signals.on_signal([] { std::_Exit(kDone); });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Callable, Optional, TextIO, Union
+from typing import Callable, Optional, Sequence, TextIO, Union
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,15 +20,15 @@ Progress = Union[bool, None, Callable[[Loading], object]]
 
 
 class ProgressLine:
-    """One line that is written anew: "loading target: 42 %". Terminals and notebooks both go back to
-    the line's beginning for a carriage return."""
+    """One line that is written anew, with all models that load: "loading target: 42 %, draft: 0 %".
+    Terminals and notebooks both go back to the line's beginning for a carriage return."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._shown = ""
 
-    def __call__(self, loading: Loading) -> None:
-        text = f"loading {loading.role}: {int(100 * loading.fraction)} %"
+    def __call__(self, models: Sequence[Loading]) -> None:
+        text = "loading " + ", ".join(f"{m.role}: {int(100 * m.fraction)} %" for m in models)
         if text != self._shown:
             self._out.write("\r" + text.ljust(len(self._shown)))
             self._out.flush()
@@ -41,23 +41,32 @@ class ProgressLine:
             self._out.flush()
 
 
+def _shows_lines(out: Optional[TextIO]) -> bool:
+    """Whether somebody reads it who sees a line replaced: a terminal, or a notebook, whose stream says
+    that it is no terminal."""
+    return out is not None and (out.isatty() or type(out).__module__.startswith("ipykernel."))
+
+
 class Reporter:
-    """`progress` as given: a callback; True for a line on stderr; None for one on a terminal only;
-    False for nothing."""
+    """`progress` as given: a callback; True for a line on stderr; None for one on a terminal or in a
+    notebook only; False for nothing."""
 
     def __init__(self, progress: Progress) -> None:
         self._line: Optional[ProgressLine] = None
         self._callback: Optional[Callable[[Loading], object]] = None
         if callable(progress):
             self._callback = progress
-        elif progress or (progress is None and sys.stderr is not None and sys.stderr.isatty()):
+        elif progress or (progress is None and _shows_lines(sys.stderr)):
             self._line = ProgressLine(sys.stderr)
-            self._callback = self._line
 
-    def report(self, loading: Loading) -> None:
-        """Shows it, where anything is shown."""
+    def report(self, models: Sequence[Loading]) -> None:
+        """Shows those that load, where anything is shown. They come together: of two lines, one for
+        each, only the last could be read."""
+        if self._line is not None and models:
+            self._line(models)
         if self._callback is not None:
-            self._callback(loading)
+            for model in models:
+                self._callback(model)
 
     def end(self) -> None:
         """Loading is over."""

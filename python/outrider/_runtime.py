@@ -55,9 +55,9 @@ class Outrider:
                  **options: Any) -> None:
         """Loads the models and waits for them; what a first load measures may take half a minute.
 
-        `progress`: a function that is called with Loading; True for a line on stderr (in notebooks
-        too); False for none; by default a line where stderr is a terminal. Raises Error, whose
-        `field` is "target", "draft" or the option that is wrong."""
+        `progress`: a function that is called with Loading; True for a line on stderr; False for none;
+        by default a line where stderr is a terminal or a notebook's. Raises Error, whose `field` is
+        "target", "draft" or the option that is wrong."""
         models, self._defaults, config = _sorted_options(options)
         config["model"] = {"path": _text(target, "target"), **models["target"]}
         if draft is not None:
@@ -176,13 +176,13 @@ class Outrider:
             while True:
                 status = self.call("system.status", wait_ms=WAIT_MS)
                 loading = [role for role in roles if status[role]["state"] == "loading"]
-                for role in loading:
-                    reporter.report(Loading(role, status[role]["path"], status[role]["progress"]))
+                reporter.report([Loading(role, status[role]["path"], status[role]["progress"])
+                                 for role in loading])
                 # Without a target a draft waits for the next one, and here there will be none.
                 if not loading or status["target"]["state"] not in ("loading", "ready"):
                     break
-            for role in (role for role in roles if status[role]["state"] == "ready"):
-                reporter.report(Loading(role, status[role]["path"], 1.0))
+            reporter.report([Loading(role, status[role]["path"], 1.0) for role in roles
+                             if status[role]["state"] == "ready"])
         finally:
             reporter.end()
         for role in roles:

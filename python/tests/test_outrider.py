@@ -16,7 +16,7 @@ import pytest
 
 import outrider
 from outrider._library import Instance
-from outrider._progress import ProgressLine
+from outrider._progress import ProgressLine, Reporter
 from outrider._result import PieceCutter
 from outrider._runtime import OF_THE_TARGET_ALONE
 
@@ -263,10 +263,39 @@ def test_progress_goes_to_a_callback_and_the_line_is_taken_away(
     assert capsys.readouterr() == ("", "")  # no line where stderr is no terminal
     out = io.StringIO()
     line = ProgressLine(out)
-    line(outrider.Loading("target", "x", 0.42))
-    line(outrider.Loading("target", "x", 0.421))
+    line([outrider.Loading("target", "x", 0.42)])
+    line([outrider.Loading("target", "x", 0.421)])
     line.clear()
     assert out.getvalue() == "\rloading target: 42 %\r                    \r"
+
+
+class NotebookStream(io.StringIO):
+    """As a notebook's kernel has it, by its module's name."""
+
+
+@pytest.mark.parametrize("module, given, shown", [
+    ("ipykernel.iostream", None, True), ("_io", None, False), ("_io", True, True),
+    ("ipykernel.iostream", False, False)])
+def test_two_models_that_load_share_the_line(monkeypatch: pytest.MonkeyPatch, module: str,
+                                             given: Union[bool, None], shown: bool) -> None:
+    monkeypatch.setattr(NotebookStream, "__module__", module)
+    out = NotebookStream()
+    monkeypatch.setattr("sys.stderr", out)
+    reporter = Reporter(given)
+    for fraction in (0.42, 0.43):
+        reporter.report([outrider.Loading("target", "x", fraction),
+                         outrider.Loading("draft", "y", 0.0)])
+    assert out.getvalue().split("\r")[1:] == (["loading target: 42 %, draft: 0 %",
+                                              "loading target: 43 %, draft: 0 %"] if shown else [])
+
+
+def test_the_line_has_the_target_as_long_as_it_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stderr", out)
+    outrider.Outrider(TARGET, DRAFT, progress=True).close()
+    texts = out.getvalue().split("\r")
+    assert texts[-3].rstrip() == "loading target: 100 %, draft: 100 %"
+    assert texts[-1] == ""  # and the line was taken away
 
 
 def test_an_exception_in_the_callback_ends_the_load() -> None:

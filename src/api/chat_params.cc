@@ -17,22 +17,24 @@ constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
 
 // What services and their clients write into answers, and send back with them: names and states of
 // messages, sources, the content and the reasoning once more in a form of their own; and marks for
-// caches.
+// caches. Their clients write out all fields that they know, as null where there is nothing.
 constexpr std::string_view kIgnoredOfMessage[] = {"id",
                                                   "status",
-                                                  "refusal",
                                                   "annotations",
                                                   "parsed",
                                                   "cache_control",
                                                   "reasoning_details",
                                                   "thinking_blocks",
                                                   "provider_specific_fields"};
-constexpr Dialect kMessageDialect{.names = {}, .ignored = kIgnoredOfMessage};
+constexpr Dialect kMessageDialect{
+    .names = {}, .ignored = kIgnoredOfMessage, .unknown_may_be_null = true};
+constexpr Dialect kCallDialect{.names = {}, .ignored = {}, .unknown_may_be_null = true};
 constexpr std::string_view kIgnoredOfFunction[] = {"parsed_arguments"};
-constexpr Dialect kFunctionDialect{.names = {}, .ignored = kIgnoredOfFunction};
-constexpr Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart};
+constexpr Dialect kFunctionDialect{
+    .names = {}, .ignored = kIgnoredOfFunction, .unknown_may_be_null = true};
+constexpr Dialect kPartDialect{.names = {}, .ignored = kIgnoredOfPart, .unknown_may_be_null = true};
 constexpr std::string_view kIgnoredOfTool[] = {"cache_control"};
-constexpr Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool};
+constexpr Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .unknown_may_be_null = true};
 // How the reasoning is to be shown.
 constexpr std::string_view kIgnoredOfReasoning[] = {"summary", "generate_summary", "context"};
 constexpr Dialect kReasoningDialect{
@@ -44,33 +46,39 @@ void read_text_or_null(JsonFields& fields, std::string_view name, std::string& v
   if (given != nullptr && !given->is_null()) fields.text(name, value);
 }
 
-// {"type": "text", "text"}; what is not text is right in itself, but not here.
-void read_part(JsonFields& fields, const Json& part, const std::string& path, std::string& text) {
+// {"type": "text", "text"}, of an assistant's also {"type": "refusal", "refusal"}; what is not text
+// is right in itself, but not here.
+void read_part(JsonFields& fields, const Json& part, const std::string& path, ChatMessage& read) {
   JsonFields inner(part, path + ".", &kPartDialect);
   std::string type;
   inner.require("type");
   inner.text("type", type);
-  if (inner.ok() && type != "text") {
+  const bool is_refusal = type == "refusal" && read.role == "assistant";
+  if (inner.ok() && type != "text" && !is_refusal) {
     return fields.take(unsupported(path + " is of the type " + shown(Json(type)) +
                                    ", but only text is read here: images, audio and files are "
                                    "not supported")
                            .about(path + ".type"));
   }
+  const std::string_view name = is_refusal ? "refusal" : "text";
   std::string said;
-  inner.require("text");
-  inner.text("text", said);
-  text += said;
+  inner.require(name);
+  inner.text(name, said);
+  read.content += said;
   fields.take(inner.finish());
 }
 
 // A string, an array of parts, or null, which is no text, as with llama-server: services say
 // refusals and calls so, clients a tool that has nothing to tell. Only an assistant's may be
-// missing, where it says something else.
+// missing, where it says something else. A refusal in place of it is what it says.
 void read_content(JsonFields& fields, JsonFields& message, const std::string& path,
                   ChatMessage& read) {
   const Json* content = message.any("content");
+  const Json* refusal = message.any("refusal");  // beside a content it changes nothing
   if (content == nullptr || content->is_null()) {
-    const bool says_more = !read.tool_calls.empty() || !read.reasoning.empty();
+    const bool refuses = refusal != nullptr && refusal->is_string() && read.role == "assistant";
+    if (refuses) read.content = refusal->get<std::string>();
+    const bool says_more = refuses || !read.tool_calls.empty() || !read.reasoning.empty();
     if (content != nullptr || (read.role == "assistant" && says_more)) return;
     return message.require("content");
   }
@@ -80,7 +88,7 @@ void read_content(JsonFields& fields, JsonFields& message, const std::string& pa
   }
   for (std::size_t i = 0; i < content->size() && fields.ok(); ++i) {
     if (i > 0) read.content += "\n";
-    read_part(fields, (*content)[i], path + item_name("content", i), read.content);
+    read_part(fields, (*content)[i], path + item_name("content", i), read);
   }
 }
 
@@ -101,7 +109,7 @@ void read_called(JsonFields& fields, const Json& function, const std::string& pa
 }
 
 void read_call(JsonFields& fields, const Json& call, const std::string& path, ToolCall& read) {
-  JsonFields inner(call, path + ".");
+  JsonFields inner(call, path + ".", &kCallDialect);
   std::string type = "function";
   constexpr std::string_view kTypes[] = {"function"};
   inner.choice("type", type, kTypes);
@@ -240,7 +248,8 @@ void read_messages(JsonFields& fields, CompletionRequest& request) {
 
 void read_function(JsonFields& fields, const Json& function, const std::string& place,
                    ChatTool& read) {
-  JsonFields named(function, place + ".");
+  static constexpr Dialect kDialect{.names = {}, .ignored = {}, .unknown_may_be_null = true};
+  JsonFields named(function, place + ".", &kDialect);
   named.require("name");
   named.text("name", read.name);
   read_text_or_null(named, "description", read.description);

@@ -21,10 +21,11 @@
 // "arguments"} and a message {"role": "function", "name", "content"}, is as good as a call without
 // an id. "reasoning" of a message is as good as "reasoning_content". What services write into
 // answers, and clients send back with them, is taken and changes nothing: "id", "annotations",
-// "cache_control" and the like. Other fields of a message that are not listed are refused. A tool
-// with "strict": true is called by its whole schema, and refused where that cannot be kept to;
-// other tools by as much of it as a grammar can say. Where `strict` is a choice, null is as good as
-// nothing.
+// "cache_control" and the like, and whatever is null. Other fields of a message that are not listed
+// are refused. An assistant's "refusal" is its content where it has none, and a part {"type":
+// "refusal", "refusal"} of its content is as good as a text. A tool with "strict": true is called
+// by its whole schema, and refused where that cannot be kept to; other tools by as much of it as a
+// grammar can say. Where `strict` is a choice, null is as good as nothing.
 //
 // Tested by chat_params_test.cc.
 #pragma once
@@ -41,8 +42,8 @@
 namespace outrider::api {
 
 // Of a part of a message: what clients send back from earlier answers, or for the service's caches.
-inline constexpr std::string_view kIgnoredOfPart[] = {"annotations", "logprobs", "cache_control",
-                                                      "citations"};
+inline constexpr std::string_view kIgnoredOfPart[] = {
+    "annotations", "logprobs", "parsed", "cache_control", "prompt_cache_breakpoint", "citations"};
 
 // Each reads the field of its name, where it is there. Errors name the place,
 // "messages[2].tool_calls[0].function.name"; a part that is no text is kUnsupported.

@@ -143,6 +143,42 @@ TEST(ChatParams, WhatClientsSendBackOfAnAnswerIsTakenAndChangesNothing) {
   EXPECT_EQ(request->messages[4].reasoning, "so");
 }
 
+// One class of the client's for all parts, calls and tools has the others' fields as null.
+TEST(ChatParams, FieldsOfOtherServicesThatAreNullAskForNothing) {
+  const Result<CompletionRequest> request =
+      read(R"("messages":[{"role":"user","images":null,"content":[{"type":"text","text":"a",)"
+           R"("image_url":null,"parsed":null,"prompt_cache_breakpoint":{"mode":"explicit"}}]},)"
+           R"({"role":"assistant","content":null,"tool_calls":[{"id":"7","type":"function",)"
+           R"("custom":null,"function":{"name":"get","arguments":"{}","x":null}}]},)"
+           R"({"role":"tool","tool_call_id":"7","content":"4"}],)"
+           R"("tools":[{"type":"function","strict":null,)"
+           R"("function":{"name":"get","returns":null}}])");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->messages[0].content, "a");
+  EXPECT_EQ(request->messages[1].tool_calls.at(0).name, "get");
+  EXPECT_EQ(wrong_field(R"("messages":[{"role":null,"content":"a"}])"), "messages[0].role");
+  EXPECT_EQ(wrong_field(kHi + R"(,"audio":null)"), "audio") << "the API's own parameters";
+}
+
+TEST(ChatParams, ARefusalIsWhatTheAssistantSaid) {
+  const auto second = [](const std::string& fields) {
+    const Result<CompletionRequest> request =
+        read(R"("messages":[{"role":"user","content":"a"},{"role":"assistant",)" + fields + "}]");
+    return request.ok() ? request->messages[1].content : "error: " + request.status().field();
+  };
+  EXPECT_EQ(second(R"("refusal":"No.")"), "No.");
+  EXPECT_EQ(second(R"("content":null,"refusal":"No.")"), "No.");
+  EXPECT_EQ(second(R"("content":"b","refusal":"No.")"), "b");
+  EXPECT_EQ(second(R"("content":[{"type":"text","text":"b"},{"type":"refusal","refusal":"No."}])"),
+            "b\nNo.");
+  EXPECT_EQ(second(R"("content":[{"type":"refusal"}])"), "error: messages[1].content[0].refusal");
+  EXPECT_EQ(second(R"("refusal":null)"), "error: messages[1].content");
+  EXPECT_EQ(wrong_field(R"("messages":[{"role":"user","refusal":"No."}])"), "messages[0].content");
+  EXPECT_EQ(
+      wrong_field(R"("messages":[{"role":"user","content":[{"type":"refusal","refusal":"No."}]}])"),
+      "messages[0].content[0].type");
+}
+
 // As llama-server takes them.
 TEST(ChatParams, ArgumentsMayBeTheObjectAndContentNull) {
   const Result<CompletionRequest> request =

@@ -239,7 +239,10 @@ std::vector<std::string> JsonFields::unknown() const {
   const auto among = [](const auto& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
+  const bool null_is_none =
+      dialect_ != nullptr && (dialect_->null_is_absent || dialect_->unknown_may_be_null);
   for (const Json::object_t::value_type& field : object_.get_ref<const Json::object_t&>()) {
+    if (null_is_none && field.second.is_null()) continue;  // it asks for nothing
     const bool known = among(names_, field.first) ||
                        (dialect_ != nullptr && among(dialect_->ignored, field.first));
     if (!known) unknown.push_back(path_ + field.first);

@@ -34,7 +34,9 @@ struct Dialect {
   std::span<const Name> names;                // both are understood; messages have the one given
   std::span<const std::string_view> ignored;  // known, and without effect here
   bool null_is_absent = false;
-  bool may_be_unknown = false;  // a field that nobody asked for is no error: see unknown()
+  bool unknown_may_be_null = false;  // a field that nobody asked for is no error where it is null;
+                                     // implied by null_is_absent
+  bool may_be_unknown = false;       // a field that nobody asked for is no error: see unknown()
   bool values_as_sent = false;  // messages show values as JSON, and call a wrong kind by its name
 };
 

@@ -103,6 +103,26 @@ TEST(JsonFields, UnknownFieldsAreRefusedWithTheNearestOne) {
   EXPECT_NE(error.message().find("did you mean max_tokens?"), std::string::npos) << error.message();
 }
 
+TEST(JsonFields, AnUnknownFieldThatIsNullAsksForNothingWhereTheApiSaysSo) {
+  const Json object = parsed(R"({"a":null,"b":1,"c":null})");
+  constexpr Dialect kAbsent{.names = {}, .ignored = {}, .null_is_absent = true};
+  constexpr Dialect kUnknown{.names = {}, .ignored = {}, .unknown_may_be_null = true};
+  const auto wrong_field = [&object](const Dialect* dialect) {
+    JsonFields fields(object, "", dialect);
+    std::int32_t n = 0;
+    fields.integer("a", n, 0, 5);
+    fields.integer("b", n, 0, 5);
+    return fields.finish().field();
+  };
+  EXPECT_EQ(wrong_field(&kAbsent), "");
+  EXPECT_EQ(wrong_field(&kUnknown), "a") << "which is known";
+  EXPECT_EQ(wrong_field(nullptr), "a");
+  JsonFields fields(object, "", &kAbsent);
+  EXPECT_EQ(fields.finish().field(), "b");
+  JsonFields strict(object);
+  EXPECT_EQ(strict.unknown(), (std::vector<std::string>{"a", "b", "c"}));
+}
+
 TEST(JsonFields, LongValuesAndNamesAreCutAtACharacter) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "\xC3\xA9";  // é

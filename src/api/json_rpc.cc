@@ -138,7 +138,7 @@ std::string answer_json_rpc(std::string_view text, const Dispatch& dispatch) {
         invalid_argument("the request has " + std::to_string(text.size()) + " bytes, at most " +
                          std::to_string(kMaxRequestBytes) + " can be"));
   }
-  const json::Parsed parsed = json::parse(text);
+  const json::Parsed parsed = json::parse_sent(text);
   if (!parsed.ok()) return json_rpc_error(kParseError, invalid_argument(parsed.error));
   const Json answer = parsed.value->is_array() ? answer_batch(*parsed.value, dispatch)
                                                : answer_one(*parsed.value, dispatch);

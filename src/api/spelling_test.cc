@@ -43,5 +43,19 @@ TEST(SpelledAsIn, ThePromptIsTheFieldThatWasGiven) {
   EXPECT_EQ(spelled_as_in(not_found("no target is ready"), {{"prompt", ""}}).field(), "");
 }
 
+TEST(SpelledAsIn, ItemsOfResponsesAndOlderFunctionsAreTheFieldsThatWereGiven) {
+  const Status prompt = invalid_argument("the prompt is empty").about("prompt");
+  const Status messages = refused("messages", "end with a call");
+  const Json responses = {{"input", "Hi"}, {"tools", Json::array()}};
+  EXPECT_EQ(spelled_as_in(prompt, responses).field(), "input");
+  EXPECT_EQ(spelled_as_in(messages, responses).message(), "input end with a call");
+  EXPECT_EQ(spelled_as_in(messages, {{"messages", Json::array()}, {"input", ""}}).field(),
+            "messages");
+  const Status tools = refused("tools[0].function", "has no name");
+  const Json older = {{"messages", Json::array()}, {"functions", Json::array()}};
+  EXPECT_EQ(spelled_as_in(tools, older).field(), "functions[0].function");
+  EXPECT_EQ(spelled_as_in(tools, responses).field(), "tools[0].function");
+}
+
 }  // namespace
 }  // namespace outrider::api

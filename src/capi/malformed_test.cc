@@ -2,6 +2,8 @@
 #include <pthread.h>
 
 #include <random>
+#include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -70,6 +72,14 @@ TEST_F(Malformed, TenThousandRequestsGetAnErrorEachThatNamesTheField) {
   EXPECT_EQ(run(), text_) << "and a request that is right gets the same text as before";
 }
 
+// `depth` levels, all of them closed: nothing else is wrong with it as JSON.
+std::string request_of_depth(std::size_t depth, const std::string& open, char close) {
+  std::string text = R"({"jsonrpc":"2.0","id":1,"method":"none","params":{"x":)";
+  for (std::size_t i = 2; i < depth; ++i) text += open;
+  return text + "1" + std::string(depth - 2, close) + "}}";
+}
+
+// 64 levels are read, and the method is unknown then.
 TEST_F(Malformed, DepthIsNoMatterOnASmallStack) {
   struct Work {
     Instance* instance;
@@ -81,11 +91,9 @@ TEST_F(Malformed, DepthIsNoMatterOnASmallStack) {
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, 512 * 1024), 0);
   void* (*const body)(void*) = [](void* user) -> void* {
     Work& w = *static_cast<Work*>(user);
-    for (const std::size_t depth : {std::size_t{65}, std::size_t{3000}, std::size_t{100'000}}) {
-      for (const char* open : {"[", "{\"a\":"}) {
-        std::string text;
-        for (std::size_t i = 0; i < depth; ++i) text += open;
-        char* const answer = call(w.instance, text.c_str());
+    for (const std::size_t depth : {64U, 65U, 3'000U, 100'000U}) {
+      for (const auto& [open, close] : {std::pair("[", ']'), std::pair("{\"a\":", '}')}) {
+        char* const answer = call(w.instance, request_of_depth(depth, open, close).c_str());
         w.codes += (*json::parse(answer).value)["error"]["code"].dump() + " ";
         free_string(answer);
       }
@@ -96,7 +104,7 @@ TEST_F(Malformed, DepthIsNoMatterOnASmallStack) {
   ASSERT_EQ(pthread_create(&thread, &attributes, body, &work), 0);
   ASSERT_EQ(pthread_join(thread, nullptr), 0);
   pthread_attr_destroy(&attributes);
-  EXPECT_EQ(work.codes, "-32700 -32700 -32700 -32700 -32700 -32700 ");
+  EXPECT_EQ(work.codes, "-32601 -32601 -32700 -32700 -32700 -32700 -32700 -32700 ");
   EXPECT_EQ(run(), text_);
 }
 

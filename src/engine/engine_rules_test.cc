@@ -1,8 +1,12 @@
 // The acceptance rules through the whole engine, on the hand-written model.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/short_texts_test.h"
 #include "testing/chi_square.h"
@@ -14,14 +18,88 @@ namespace {
 
 using namespace testing;  // NOLINT: the shared names of these tests
 
+// Who guesses. Scripts give no probabilities: their guesses are taken as certain.
+enum class Guessers {
+  kDraft,         // a draft that is right now and then
+  kDraftAndLast,  // and a script that is surer than it: the last token again
+  kLastAndDraft,
+  kRight,     // a draft that says what the target says
+  kUnlikely,  // a script: always what the target is least likely to say
+  kForeign,   // a script: tokens that no vocabulary has
+  kForeignAndDraft,
+};
+
 struct RuleCase {
   AcceptanceRule rule;
   std::int32_t branches;
   std::int32_t width;
-  bool one_hot;  // a drafter without probabilities proposes as well, and is surer of it
-  bool guess_first = false;
+  Guessers guessers;
   std::int32_t max_leaves = 8;  // of the target
+  bool million = true;          // draws; else 300,000
 };
+
+std::vector<RuleCase> rule_cases() {
+  std::vector<RuleCase> cases = {
+      {AcceptanceRule::kCoupled, 1, 4, Guessers::kDraft},
+      {AcceptanceRule::kCoupled, 3, 6, Guessers::kDraftAndLast},
+      {AcceptanceRule::kRejection, 1, 4, Guessers::kDraft},
+      {AcceptanceRule::kRejection, 3, 6, Guessers::kDraftAndLast},
+      {AcceptanceRule::kRejection, 1, 2, Guessers::kDraftAndLast},
+      {AcceptanceRule::kBlock, 1, 3, Guessers::kDraftAndLast},
+      {AcceptanceRule::kRejection, 3, 4, Guessers::kLastAndDraft, 1},
+      {AcceptanceRule::kBlock, 1, 4, Guessers::kDraft},
+      {AcceptanceRule::kRejection, 3, 6, Guessers::kForeignAndDraft, 8, false},
+      {AcceptanceRule::kBlock, 1, 4, Guessers::kForeignAndDraft, 8, false}};
+  for (const AcceptanceRule rule : {AcceptanceRule::kRejection, AcceptanceRule::kBlock}) {
+    for (const Guessers who : {Guessers::kRight, Guessers::kUnlikely, Guessers::kForeign}) {
+      cases.push_back({rule, 1, 4, who, 8, false});
+    }
+  }
+  return cases;
+}
+
+// The guesses of the case's script, if it has one.
+Script script_of(Guessers who, const RowFunction& rows) {
+  if (who == Guessers::kUnlikely) {
+    return [rows](DraftRequest& r) {
+      std::vector<Token> text(r.text.begin(), r.text.end());
+      std::vector<Token> guesses;
+      for (std::int32_t i = 0; i < r.max_nodes; ++i) {
+        const std::vector<float> row = rows(text);
+        text.push_back(static_cast<Token>(std::min_element(row.begin(), row.end()) - row.begin()));
+        guesses.push_back(text.back());
+      }
+      add_chain(r, guesses);
+      return Status();
+    };
+  }
+  if (who == Guessers::kForeign || who == Guessers::kForeignAndDraft) {
+    return [](DraftRequest& r) {
+      add_chain(r, std::vector<Token>{kSmall, 1 << 30, -5});
+      return Status();
+    };
+  }
+  return [](DraftRequest& r) {
+    r.tree->add(kRoot, r.text.back(), 0.9f, r.mask);
+    return Status();
+  };
+}
+
+std::vector<Drafter*> in_order(Guessers who, Drafter* draft, Drafter* script) {
+  if (who == Guessers::kDraft || who == Guessers::kRight) return {draft};
+  if (who == Guessers::kUnlikely || who == Guessers::kForeign) return {script};
+  if (who == Guessers::kDraftAndLast) return {draft, script};
+  return {script, draft};
+}
+
+// Guesses of a text that are accepted, at least and at most. Two can be: the last token is never
+// guessed.
+std::pair<double, double> accepted_of_a_text(Guessers who) {
+  if (who == Guessers::kForeign) return {0.0, 0.0};
+  if (who == Guessers::kUnlikely) return {0.1, 0.3};  // 0.18 by the target's own chances
+  if (who == Guessers::kRight) return {1.5, 2.0};
+  return {0.5, 2.0};
+}
 
 // A third of a million texts of three tokens for each rule: a million draws.
 TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
@@ -30,27 +108,19 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
   const std::vector<Token> prompt = {1, 2};
   const std::vector<double> expected = chances_of_texts(rows, prompt);
   constexpr std::uint64_t kTexts = testing::kSanitized ? 20000 : 333334;
-  for (const RuleCase c : {RuleCase{AcceptanceRule::kCoupled, 1, 4, false},
-                           RuleCase{AcceptanceRule::kCoupled, 3, 6, true},
-                           RuleCase{AcceptanceRule::kRejection, 1, 4, false},
-                           RuleCase{AcceptanceRule::kRejection, 3, 6, true},
-                           RuleCase{AcceptanceRule::kRejection, 1, 2, true},
-                           RuleCase{AcceptanceRule::kBlock, 1, 3, true},
-                           RuleCase{AcceptanceRule::kRejection, 3, 4, true, true, 1},
-                           RuleCase{AcceptanceRule::kBlock, 1, 4, false}}) {
+  for (const RuleCase& c : rule_cases()) {
+    SCOPED_TRACE("rule " + std::to_string(static_cast<int>(c.rule)) + ", " +
+                 std::to_string(c.branches) + " branches, guessers " +
+                 std::to_string(static_cast<int>(c.guessers)));
     Capabilities target_capabilities = small_capabilities();
     target_capabilities.max_leaves = c.max_leaves;
     FakeModel target(target_capabilities, rows);
-    FakeModel small(small_capabilities(), noisy_rows(rows, 9, 1.0f));
+    const float noise = c.guessers == Guessers::kRight ? 0.0f : 1.0f;
+    FakeModel small(small_capabilities(), noisy_rows(rows, 9, noise));
     DraftModelDrafter draft(small, kSmall, {});
-    ScriptedDrafter guess([](DraftRequest& r) {
-      r.tree->add(kRoot, r.text.back(), 0.9f, r.mask);
-      return Status();
-    });
+    ScriptedDrafter script(script_of(c.guessers, rows));
     const FakeVocabulary vocabulary(kSmall);
-    std::vector<Drafter*> drafters = {&draft};
-    if (c.one_hot) drafters.insert(c.guess_first ? drafters.begin() : drafters.end(), &guess);
-    Engine engine(target, vocabulary, drafters);
+    Engine engine(target, vocabulary, in_order(c.guessers, &draft, &script));
     std::int64_t accepted = 0;
     const auto nth = [&](std::uint64_t i) {
       Request r = request(prompt, 1.0f, seed + i, static_cast<std::int32_t>(kLength), c.width);
@@ -58,10 +128,13 @@ TEST(EngineRules, AMillionDrawsOfEveryRuleFollowTheTarget) {
       r.draft = {.branches = c.branches, .split_p = 0.05f};
       return r;
     };
-    const std::vector<std::int64_t> counts = counts_of_texts(engine, kTexts, nth, &accepted);
-    EXPECT_GT(testing::chi_square_p(counts, expected), testing::least_p())
-        << "rule " << static_cast<int>(c.rule) << ", " << c.branches << " branches";
-    EXPECT_GT(accepted, static_cast<std::int64_t>(kTexts / 2)) << "drafts must have been at work";
+    const std::uint64_t n = c.million ? kTexts : kTexts * 3 / 10;
+    const std::vector<std::int64_t> counts = counts_of_texts(engine, n, nth, &accepted);
+    EXPECT_GT(testing::chi_square_p(counts, expected), testing::least_p());
+    const std::pair<double, double> bounds = accepted_of_a_text(c.guessers);
+    const double mean = static_cast<double>(accepted) / static_cast<double>(n);
+    EXPECT_GE(mean, bounds.first) << "drafts must have been at work";
+    EXPECT_LE(mean, bounds.second) << "guesses that must be wrong were right";
   }
 }
 

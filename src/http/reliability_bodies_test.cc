@@ -48,13 +48,20 @@ TEST_F(ServerReliability, MalformedBodiesAreErrorsOfTheClient) {
   expect_alive();
 }
 
+// `depth` levels, all of them closed: nothing else is wrong with it as JSON.
+std::string body_of_depth(std::size_t depth, const std::string& open, char close) {
+  std::string body = "{\"tools\":";
+  for (std::size_t i = 1; i < depth; ++i) body += open;
+  return body + "1" + std::string(depth - 1, close) + "}";
+}
+
 // On a stack of 512 KiB, as small as threads have anywhere.
 TEST_F(ServerReliability, DeepJsonIsRefusedAtOnce) {
   start();
   struct Deep {
     Server* server;
     std::string body;
-    int status = 0;
+    HttpReply reply;
   };
   const auto ask_on_small_stack = [](Deep& deep) {
     pthread_attr_t attributes;
@@ -63,23 +70,24 @@ TEST_F(ServerReliability, DeepJsonIsRefusedAtOnce) {
     pthread_t thread{};
     const auto run = [](void* given) -> void* {
       Deep& d = *static_cast<Deep*>(given);
-      d.status =
-          d.server->answer({.method = "POST", .path = "/v1/chat/completions", .body = d.body})
-              .status;
+      d.reply =
+          d.server->answer({.method = "POST", .path = "/v1/chat/completions", .body = d.body});
       return nullptr;
     };
     ASSERT_EQ(pthread_create(&thread, &attributes, run, &deep), 0);
     pthread_join(thread, nullptr);
     pthread_attr_destroy(&attributes);
   };
-  for (const std::size_t depth : {65U, 3'000U, 100'000U}) {
-    for (const std::string& bracket : {std::string("["), std::string("{\"a\":")}) {
-      std::string body = "{\"tools\":";
-      for (std::size_t i = 0; i < depth; ++i) body += bracket;
-      Deep deep{.server = server_.get(), .body = std::move(body)};
+  // 64 levels are read, and refused for what they say.
+  for (const std::size_t depth : {64U, 65U, 3'000U, 100'000U}) {
+    for (const auto& [open, close] : {std::pair("[", ']'), std::pair("{\"a\":", '}')}) {
+      Deep deep{.server = server_.get(), .body = body_of_depth(depth, open, close), .reply = {}};
       const Stopwatch watch;
       ask_on_small_stack(deep);
-      EXPECT_EQ(deep.status, 400) << depth;
+      EXPECT_EQ(deep.reply.status, 400) << depth;
+      const bool too_deep =
+          deep.reply.body.find("nested deeper than 64 levels") != std::string::npos;
+      EXPECT_EQ(too_deep, depth > 64) << depth << ": " << deep.reply.body;
       print_figure(("JSON of depth " + std::to_string(depth) + ", ms").c_str(), watch.elapsed_ms(),
                    50.0);
     }

@@ -45,6 +45,22 @@ TEST_F(RoutingTest, ABodyThatIsNoObjectIsRefusedEverywhere) {
   }
 }
 
+// JSON.stringify makes it of a text that JavaScript cut; it stays in the conversation.
+TEST_F(RoutingTest, HalfOfACharacterInABodyEndsNoConversation) {
+  start();
+  for (const char* body :
+       {R"({"model":"fake","max_tokens":1,"messages":[{"role":"user","content":"a\ud83d"}]})",
+        R"({"model":"fake","max_output_tokens":1,"input":"a\ud83d"})",
+        R"({"prompt":"a\ude00","n_predict":1})"}) {
+    const Result<Json> read = read_body({.method = "POST", .path = "/", .body = body});
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_NE(json::encode(*read).find("\"a\xEF\xBF\xBD\""), std::string::npos) << body;
+  }
+  const HttpReply reply = ask("POST", "/rpc", R"({"jsonrpc":"2.0","id":"\ud83d","method":"x"})");
+  EXPECT_EQ(object(reply)["id"], "\xEF\xBF\xBD");
+  EXPECT_EQ(ask("POST", "/completion", R"({"prompt":"a\ude00","prompt":"a"})").status, 400);
+}
+
 TEST_F(RoutingTest, ThePageAllowsNothingButItself) {
   start();
   const HttpReply page = ask("GET", "/");

@@ -182,6 +182,13 @@ std::string encode(const Json& value) {
 
 Parsed parse(std::string_view text) { return parse_at(text, 0); }
 
+Parsed parse_sent(std::string_view text) {
+  Parsed parsed = parse(text);
+  if (parsed.ok()) return parsed;
+  const std::string whole = whole_surrogates(text);
+  return whole == text ? parsed : parse(whole);
+}
+
 Parsed parse_written(std::string_view text) {
   Parsed parsed = parse(text);
   if (!parsed.ok()) parsed = parse_at(valid_strings(text), 0, /*twice_allowed=*/true);

@@ -91,9 +91,14 @@ struct Parsed {
 // nothing but std::bad_alloc.
 Parsed parse(std::string_view text);
 
-// The same of what a model wrote. What parse() refuses and says what was meant is read: strings as
-// valid_strings() makes them (json/valid_strings.h), and of two fields of one name the last one
-// counts, as with most readers.
+// The same of what a client sent. Half of a pair of surrogates ("\ud83d"), which RFC 8259 (8.2) has
+// within JSON's grammar, is read as U+FFFD: JSON.stringify writes it where JavaScript cut a text in
+// the middle of a character, and a conversation that holds it could not go on.
+Parsed parse_sent(std::string_view text);
+
+// The same as parse() of what a model wrote. What parse() refuses and says what was meant is read:
+// strings as valid_strings() makes them (json/valid_strings.h), and of two fields of one name the
+// last one counts, as with most readers.
 Parsed parse_written(std::string_view text);
 
 // Calls `on_line` with the value and the number (from 1) of each line of `text`, until it returns a

@@ -128,6 +128,29 @@ TEST(JsonValidStrings, ALongerTextGivesMoreOfTheSame) {
   EXPECT_TRUE(parse(before).ok()) << before;
 }
 
+TEST(JsonValidStrings, HalfOfAPairAloneIsReplacedAndNothingElseChanges) {
+  EXPECT_EQ(whole_surrogates(R"("\ud83d" "x\uDE00" "\ud83d\ud83d\ude00" "\ud83d\n\\ud83d")"),
+            R"("\ufffd" "x\ufffd" "\ufffd\ud83d\ude00" "\ufffd\n\\ud83d")");
+  for (const std::string text :
+       {R"(\ud83d "\x" "\u12g" "\ud83")", "\"\n\t\\", "\"\\ud83d", "\"\\ud83d\\u", "\"\\", ""}) {
+    EXPECT_EQ(whole_surrogates(text), text);
+  }
+}
+
+TEST(JsonParse, WhatAClientCutInTheMiddleOfACharacterIsReadAndWhatElseIsWrongIsNot) {
+  const Parsed sent = parse_sent(R"({"\ud83d":["x\ude00","\\ud83d","\ud83d\ude00"]})");
+  ASSERT_TRUE(sent.ok()) << sent.error;
+  EXPECT_EQ(encode(*sent.value),
+            "{\"\xEF\xBF\xBD\":[\"x\xEF\xBF\xBD\",\"\\\\ud83d\",\"\xF0\x9F\x98\x80\"]}");
+  for (const char* text :
+       {R"({"a":"\ud83d","a":1})", R"({"\ud83d":1,"\ude00":1})", R"(["\ud83d","\x"])",
+        R"(["\ud83d",])", "[\"\\ud83d\n\"]", R"("\ud83)"}) {
+    EXPECT_FALSE(parse_sent(text).ok()) << text;
+  }
+  EXPECT_EQ(parse_sent("[\"\\ud83d\",\n tru]").error.rfind("line 2, column ", 0), 0U);
+  EXPECT_EQ(parse_sent("{\"a\":tru}").error, parse("{\"a\":tru}").error);
+}
+
 TEST(JsonParse, RefusesObjectsWithTooManyFields) {
   std::string fields;
   for (std::size_t i = 0; i < kMaxFields; ++i) {

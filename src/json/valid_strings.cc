@@ -90,4 +90,26 @@ std::string valid_strings(std::string_view text) {
   return valid;
 }
 
+std::string whole_surrogates(std::string_view text) {
+  std::string whole(text);
+  bool in_string = false;
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (!in_string || c != '\\') {
+      ++i;
+      continue;
+    }
+    const Escape escape = read_escape(text.substr(i));
+    if (escape.length < kUnit) {  // another escape, or none: both characters stay
+      i += 2;
+      continue;
+    }
+    whole.replace(i, escape.length, escape.valid);
+    i += escape.length;
+  }
+  return whole;
+}
+
 }  // namespace outrider::json

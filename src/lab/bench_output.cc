@@ -6,6 +6,8 @@
 #include "api/completion_json.h"
 #include "api/status_json.h"
 #include "base/numbers.h"
+#include "base/one_line.h"
+#include "base/wrap.h"
 #include "lab/bench_result.h"
 #include "run/stats_table.h"
 
@@ -189,6 +191,7 @@ Json bench_json(const BenchResult& r) {
                  {"categories", std::move(categories)},
                  {"cost_curve", api::costs_json(r.costs)},
                  {"floor", floor_json(r.floor)},
+                 {"floor_reason", r.floor_reason.empty() ? Json() : Json(r.floor_reason)},
                  {"ceiling", ceiling_json(r.costs)},
                  {"calibration", score_json(r.score)},
                  {"prompts", s.prompts},
@@ -225,13 +228,14 @@ std::string speedup_text(const BenchGroup& g) {
 
 std::string bench_table(const BenchResult& r) {
   const BenchSetting& s = r.setting;
-  std::string table =
-      "measured " + std::to_string(s.prompts) + (s.prompts == 1 ? " prompt, " : " prompts, ") +
-      std::to_string(r.repetitions) + " of " + std::to_string(s.repetitions) +
-      " repetitions, plain and with " + s.drafter + ", width " + s.width + "; temperature " +
-      shortly(static_cast<double>(s.temperature)) + ", seed " + std::to_string(s.seed) +
-      "\nmachine  " + machine_text(s.machine) + ", " + std::to_string(s.threads) +
-      (s.threads == 1 ? " thread" : " threads") + "\n\n";
+  std::string table = "measured " + std::to_string(s.prompts) +
+                      (s.prompts == 1 ? " prompt, " : " prompts, ") +
+                      std::to_string(r.repetitions) + " of " + std::to_string(s.repetitions) +
+                      " repetitions, plain and with " + s.drafter + ", width " + s.width +
+                      "; temperature " + shortly(static_cast<double>(s.temperature)) + ", seed " +
+                      std::to_string(s.seed) + "\nmachine  " + machine_text(s.machine) + ", " +
+                      std::to_string(s.threads) + (s.threads == 1 ? " thread" : " threads") +
+                      "\nkernels  " + wrap(kernels_text(s.kernels), 9, 100) + "\n\n";
   table += padded("category", 24, false) + padded("plain t/s", 9, true) +
            padded("speculative", 12, true) + padded("speed-up (95 %)", 22, true) +
            padded("per step", 10, true) + padded("accepted", 10, true) +
@@ -250,6 +254,9 @@ std::string bench_table(const BenchResult& r) {
                                    [width](const Floor& floor) { return floor.width == width; });
       return at == r.floor.end() ? 0.0 : ms / at->ms();
     });
+  }
+  if (!r.floor_reason.empty()) {
+    table += "the least it could take was not measured: " + one_line(r.floor_reason) + "\n";
   }
   if (const std::optional<Ceiling> ceiling = ceiling_of(r.costs)) {
     table += "ceiling: " + fixed(ceiling->speedup, 2) + " times plain decoding (steps of " +

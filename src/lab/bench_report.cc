@@ -125,6 +125,7 @@ std::string facts(const BenchResult& r) {
            s.exactness + (s.exactness_coverage.empty() ? "" : " (" + s.exactness_coverage + ")"));
   html += fact("machine", machine_text(s.machine) + ", " + std::to_string(s.threads) +
                               (s.threads == 1 ? " thread" : " threads"));
+  html += fact("kernels", kernels_text(s.kernels));
   html += fact("devices", s.machine.devices);
   html += fact("system", s.machine.system);
   html += fact("versions", s.machine.build);
@@ -175,6 +176,10 @@ std::string bench_report(const BenchResult& r) {
                  "bookkeeping.");
   html += figure(depth_plot(r), "A guess is put to the test when all before it were right.");
   html += figure(cost_plot(r), "A step pays when it says more than T(b)/T(1) tokens.");
+  if (!r.floor_reason.empty()) {
+    html += "<p class=\"muted\">The least that steps could take here was not measured: " +
+            escape_markup(r.floor_reason) + "</p>\n";
+  }
   html += reliability(r) + facts(r);
   return html + "</body>\n</html>\n";
 }

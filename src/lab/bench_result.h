@@ -128,6 +128,8 @@ struct BenchResult {
   bool interrupted = false;
   std::vector<CostPoint> costs;  // what steps took, by rising width
   std::vector<Floor> floor;      // the least that the machine could take for them; may be empty
+  std::string floor_reason;      // why that could not be measured; empty: it was, or is not asked
+                                 // for, since layers are on other devices or on workers
   CalibrationScore score;        // of the planner's predictions
 
   // The overall interval is as narrow as was asked for.
@@ -137,7 +139,8 @@ struct BenchResult {
 // A repetition that was cut off counts only when there is no whole one.
 BenchResult sum_up(BenchSetting setting, const std::vector<BenchPair>& pairs, bool interrupted);
 
-// The contract's object: "categories" by name, "overall", "cost_curve", "machine", ...
+// The contract's object: "categories" by name, "overall", "cost_curve", "floor", "floor_reason"
+// (why it could not be measured, or null), "kernels", "machine", ...
 json::Json bench_json(const BenchResult& result);
 
 // For people, in lines of at most 100 columns.

@@ -174,6 +174,41 @@ TEST(BenchResult, TheCeilingIsTheBestWidthsTokensForItsTime) {
   EXPECT_DOUBLE_EQ(ceiling_of({{.width = 1, .ms = 1.0}, {.width = 2, .ms = 3.0}})->speedup, 1.0);
 }
 
+TEST(BenchTable, SaysWhoseKernelsRan) {
+  BenchSetting by = setting();
+  by.kernels = {.own = true, .instruction_set = "avx512-vnni"};
+  BenchResult result = sum_up(by, all_pairs(), false);
+  EXPECT_NE(bench_table(result).find("\nkernels  Outrider's, avx512-vnni\n"), std::string::npos)
+      << bench_table(result);
+  EXPECT_NE(bench_report(result).find("avx512-vnni"), std::string::npos);
+  result.setting.kernels = {.reason = "they were asked for"};
+  EXPECT_NE(bench_table(result).find("\nkernels  llama.cpp's: they were asked for\n"),
+            std::string::npos)
+      << bench_table(result);
+  EXPECT_NE(bench_report(result).find("they were asked for"), std::string::npos);
+}
+
+TEST(BenchTable, SaysTheFloorOrWhyItIsNotKnown) {
+  BenchResult result = sum_up(setting(), all_pairs(), false);
+  result.costs = {{.width = 1, .ms = 10.0}, {.width = 4, .ms = 13.0}};
+  EXPECT_EQ(bench_report(result).find("could take here"), std::string::npos);
+  EXPECT_TRUE(bench_json(result)["floor_reason"].is_null());
+  result.floor_reason = "'a.gguf' is <gone>";
+  EXPECT_NE(bench_table(result).find("it could take was not measured: 'a.gguf' is <gone>\n"),
+            std::string::npos)
+      << bench_table(result);
+  EXPECT_NE(bench_report(result).find("could take here was not measured: "), std::string::npos);
+  EXPECT_NE(bench_report(result).find("&lt;gone&gt;"), std::string::npos);
+  EXPECT_EQ(bench_json(result)["floor_reason"], "'a.gguf' is <gone>");
+  result.floor_reason.clear();
+  result.floor = {{.width = 1, .read_ms = 8.0, .multiply_ms = 1.0},
+                  {.width = 4, .read_ms = 8.0, .multiply_ms = 10.0}};
+  EXPECT_NE(bench_table(result).find("of the least it could take here: 1: 1.25, 4: 1.30\n"),
+            std::string::npos)
+      << bench_table(result);
+  EXPECT_NE(bench_report(result).find("the least it could take here"), std::string::npos);
+}
+
 TEST(BenchTable, KeepsToItsColumns) {
   BenchSetting long_names = setting();
   long_names.categories[0] = "a category with a name that is much too long for its column";

@@ -244,9 +244,10 @@ BenchRun Bench::run() {
   if (interrupted || !run.failure.ok()) return run;
   std::vector<std::int32_t> widths;
   for (const CostPoint& point : run.result.costs) widths.push_back(point.width);
-  // Where it can't be had, the report goes without.
+  // Where it can't be had, the report says why, and has the rest.
   Result<MachineFloor> floor = measure_floor(plan_.model, setting_.threads, widths);
   if (floor.ok()) run.result.floor = std::move(floor->floor);
+  run.result.floor_reason = floor.status().message();
   return run;
 }
 

@@ -113,6 +113,9 @@ TEST_F(BenchRunTest, TheOrderChangesFromPromptToPromptAndFromRepetitionToRepetit
   EXPECT_EQ(run.result.overall.identical, 4);
   EXPECT_EQ(run.result.setting.drafter, "suffix");
   EXPECT_EQ(run.result.setting.target, "target");
+  // No such file, so the floor of its steps is not known: that is said, and all else is there.
+  EXPECT_TRUE(run.result.floor.empty());
+  EXPECT_NE(run.result.floor_reason.find("target"), std::string::npos) << run.result.floor_reason;
 }
 
 TEST_F(BenchRunTest, IsRepeatedUntilItIsSureOrTenTimes) {

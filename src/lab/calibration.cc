@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/numbers.h"
+#include "base/wrap.h"
 #include "lab/bench_statistics.h"
 #include "lab/floor_series.h"
 #include "lab/svg_plot.h"
@@ -124,7 +125,8 @@ std::string types_table(const TypeCosts& costs) {
     table += left("    " + cost.type, 16) + right(fixed(cost.ms, 2), 8) + " ms" +
              right(fixed(static_cast<double>(cost.bytes) / 1e6, 0), 8) + " MB\n";
   }
-  return table + "  the cheapest here: " + cheapest_text(costs) + "\n";
+  const std::string cheapest = "the cheapest here: " + cheapest_text(costs);
+  return table + "  " + wrap(cheapest, 2, 100) + "\n";
 }
 
 // The widths whose times say more of the machine's other work than of the model.

@@ -183,6 +183,7 @@ std::string comparison_table(const Comparison& c) {
   if (!reason.empty()) verdict += ": " + reason;
   table += table_row("verdict", verdict);
   if (!c.exactness.coverage.empty()) table += table_row("probed", c.exactness.coverage);
+  table += table_row("kernels", kernels_text(c.kernels));
   if (c.divergences.empty()) return table;
   table +=
       "first differences (logit gap: how much logits must change to turn one into the other)\n";

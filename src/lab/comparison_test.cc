@@ -89,6 +89,16 @@ TEST(ComparisonJson, HasTheContractsFields) {
   EXPECT_TRUE(object["acceptance_rate"].is_null()) << "nothing was drafted";
 }
 
+TEST(ComparisonTable, SaysWhoseKernelsRan) {
+  Comparison c = compared(3, Exactness::Kind::kExact, 4, 4);
+  c.kernels = {.own = true, .instruction_set = "avx2"};
+  EXPECT_NE(comparison_table(c).find("\nkernels       Outrider's, avx2\n"), std::string::npos)
+      << comparison_table(c);
+  c.kernels = {.reason = "asked for"};
+  EXPECT_NE(comparison_table(c).find("\nkernels       llama.cpp's: asked for\n"), std::string::npos)
+      << comparison_table(c);
+}
+
 TEST(ComparisonTable, ShowsTheFirstTwentyDifferencesAndCountsTheRest) {
   Comparison c = compared(0, Exactness::Kind::kDistributional, 1, 4);
   c.prompts = 25;

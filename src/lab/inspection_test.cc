@@ -53,6 +53,27 @@ TEST(Inspection, CountsTheStatesOfRecurrentLayersAndSaysWhatTheyCost) {
   EXPECT_NE(table.find("is read again from its start"), std::string::npos) << table;
 }
 
+TEST(Inspection, NamesTheTypesThatADraftCouldHave) {
+  const testing::TempDir dir;
+  ModelOptions options;
+  options.path = dir.file("model.gguf");
+  options.n_threads = 1;
+  ASSERT_TRUE(testing::write_tiny_gguf(options.path, {}).ok());
+  Result<Inspection> inspected = inspect(options, {});
+  ASSERT_TRUE(inspected.ok()) << inspected.status().message();
+  ASSERT_TRUE(inspect_draft(options, {}, *inspected).ok());
+  const KernelUse& kernels = inspected->draft->model.kernels;
+  if (!kernels.own) GTEST_SKIP() << kernels.reason;
+  ASSERT_TRUE(inspected->draft->types_status.ok()) << inspected->draft->types_status.message();
+  const json::Json types = inspection_json(*inspected)["draft"]["weight_types"];
+  ASSERT_FALSE(types["types"].empty());
+  EXPECT_GT(types["types"][0]["ms"], 0.0);
+  const std::string table = inspection_table(*inspected);
+  EXPECT_NE(table.find("cheapest type " + cheapest_text(inspected->draft->types)),
+            std::string::npos)
+      << table;
+}
+
 // What is loaded is what the plan says, so nothing else may be said of it.
 TEST(Inspection, SaysWhyWeightsStayAsTheFileHasThem) {
   const testing::TempDir dir;

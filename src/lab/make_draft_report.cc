@@ -1,8 +1,11 @@
 #include <cstdio>
 
+#include "api/completion_json.h"
 #include "base/numbers.h"
+#include "base/wrap.h"
 #include "lab/draft_verdict.h"
 #include "lab/make_draft_run.h"
+#include "run/stats_table.h"
 
 namespace outrider::lab {
 namespace {
@@ -58,22 +61,25 @@ std::string candidate_row(const DraftCandidate& c, bool chosen) {
 Json make_draft_json(const MakeDraftResult& result) {
   Json candidates = Json::array();
   for (const DraftCandidate& c : result.candidates) candidates.push_back(candidate_json(c));
-  return {{"target", result.target},
-          {"source", result.source},
-          {"output", result.chosen ? Json(result.output) : Json()},
-          {"verdict", result.verdict},
-          {"chosen", result.chosen ? Json(*result.chosen) : Json()},
-          {"candidates", candidates},
-          {"sample_tokens", result.walked_tokens},
-          {"notes", result.notes},
-          {"machine", machine_json(result.machine)},
-          {"command", result.command}};
+  Json object = {{"target", result.target},
+                 {"source", result.source},
+                 {"output", result.chosen ? Json(result.output) : Json()},
+                 {"verdict", result.verdict},
+                 {"chosen", result.chosen ? Json(*result.chosen) : Json()},
+                 {"candidates", candidates},
+                 {"sample_tokens", result.walked_tokens},
+                 {"notes", result.notes},
+                 {"machine", machine_json(result.machine)},
+                 {"command", result.command}};
+  api::add_kernels(result.kernels, &object);
+  return object;
 }
 
 std::string make_draft_table(const MakeDraftResult& result) {
   std::string table = "drafts for " + result.target + "\nmade of " + result.source + ", on " +
                       std::to_string(result.walked_tokens) + " tokens that the target said, " +
-                      machine_text(result.machine) + "\n\n";
+                      machine_text(result.machine) + "\nkernels  " +
+                      wrap(kernels_text(result.kernels), 9, 100) + "\n\n";
   char line[160];
   std::snprintf(line, sizeof(line), "  %-44s %7s %8s %7s %7s %8s %8s\n", "", "MB", "accepted", "ms",
                 "cpu ms", "expected", "measured");

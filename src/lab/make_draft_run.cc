@@ -360,6 +360,7 @@ Result<MakeDraftResult> MakeDraft::run() {
   result_.source = plan_.source;
   result_.output = plan_.output;
   result_.command = plan_.command;
+  result_.kernels = harness_.target.info().kernels;
   result_.machine = this_machine();
   OUTRIDER_RETURN_IF_ERROR(prepare());
   Result<std::vector<DraftCandidate>> candidates =

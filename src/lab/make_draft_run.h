@@ -22,6 +22,7 @@
 #include "lab/draft_sample.h"
 #include "lab/draft_search.h"
 #include "machine/machine.h"
+#include "model/kernel_use.h"
 #include "model/model_options.h"
 #include "run/harness.h"
 
@@ -53,6 +54,7 @@ struct MakeDraftResult {
   std::vector<DraftCandidate> candidates;
   std::optional<std::size_t> chosen;  // not given: none pays, and nothing was written
   std::string verdict;                // a sentence
+  KernelUse kernels;                  // the target's
   Machine machine;
   std::string command;
 };
@@ -64,6 +66,8 @@ struct MakeDraftResult {
 // model and does not keep prefixes
 Result<MakeDraftResult> make_draft(const Harness& harness, const MakeDraftPlan& plan);
 
+// "target", "source", "output", "verdict", "chosen", "candidates", "kernels" and "kernels_reason"
+// (the target's), "machine", ...
 json::Json make_draft_json(const MakeDraftResult& result);
 
 // For people, in lines of at most 100 columns.

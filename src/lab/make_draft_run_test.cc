@@ -185,6 +185,13 @@ TEST_F(MakeDraftTest, AllPartsAreTriedAndToldAsTableAndObject) {
   EXPECT_EQ(object["candidates"].size(), result.candidates.size());
   EXPECT_EQ(object["candidates"][0]["made"], "as it is");
   EXPECT_EQ(object["output"], plan_.output);
+  const KernelUse& kernels = target_->info().kernels;
+  EXPECT_EQ(object["kernels"], kernels.name());
+  EXPECT_EQ(object["kernels_reason"].is_null(), kernels.own);
+  EXPECT_NE(table.find(kernels.own ? "\nkernels  Outrider's, " + kernels.instruction_set + "\n"
+                                   : "\nkernels  llama.cpp's: "),
+            std::string::npos)
+      << table;
 }
 
 TEST_F(MakeDraftTest, WhereNonePaysNothingIsWrittenAndASentenceSaysSo) {

@@ -26,6 +26,8 @@ constexpr std::int64_t kColumns = 1024;
 constexpr int kRuns = 7;
 // Less of a difference than repeated measurements tell.
 constexpr double kAsCheap = 0.9;
+// Where the second least run takes more than so many times the least, something else computes.
+constexpr double kSteady = 1.3;
 // Convolutions and the like have rows of a few weights: they are not what costs, and never
 // quantised.
 constexpr std::uint64_t kLeastColumns = 32;
@@ -57,6 +59,16 @@ std::vector<std::uint8_t> some_activations(const kernels::InstructionSet& set,
   return row;
 }
 
+struct TwoLeast {
+  double least = 0.0;
+  double second = 0.0;  // of one run alone, that one
+};
+
+TwoLeast two_least(std::vector<double> runs) {
+  std::sort(runs.begin(), runs.end());
+  return {.least = runs.front(), .second = runs[std::min<std::size_t>(1, runs.size() - 1)]};
+}
+
 Result<double> measure_ns(const kernels::InstructionSet& set, const kernels::PackedLayout& layout,
                           const std::uint8_t* packed, std::int32_t n_threads) {
   const std::vector<std::uint8_t> row = some_activations(set, layout.type);
@@ -77,8 +89,9 @@ Result<double> measure_ns(const kernels::InstructionSet& set, const kernels::Pac
 
 }  // namespace
 
-TypeCosts type_costs(const std::vector<llama::Matrix>& matrices,
-                     const std::map<std::string, double>& ns_per_weight) {
+TypeCosts type_costs(const std::vector<llama::Matrix>& matrices, const TypeRuns& runs) {
+  std::map<std::string, TwoLeast> ns_per_weight;
+  for (const auto& [type, ns] : runs) ns_per_weight.emplace(type, two_least(ns));
   TypeCosts costs;
   double weights = 0.0;
   std::uint64_t elements = 0;
@@ -87,11 +100,14 @@ TypeCosts type_costs(const std::vector<llama::Matrix>& matrices,
     if (matrix.columns < kLeastColumns) continue;
     const auto known = ns_per_weight.find(matrix.type);
     all_known = all_known && known != ns_per_weight.end();
-    if (all_known) costs.ms += weights_of(matrix) * known->second / 1e6;
+    if (all_known) {
+      costs.ms += weights_of(matrix) * known->second.least / 1e6;
+      costs.second_ms += weights_of(matrix) * known->second.second / 1e6;
+    }
     weights += weights_of(matrix);
     elements += matrix.elements;
   }
-  if (!all_known) costs.ms = 0.0;
+  if (!all_known) costs.ms = costs.second_ms = 0.0;
   for (const char* const name : kOffered) {
     const auto known = ns_per_weight.find(name);
     if (known == ns_per_weight.end()) continue;
@@ -103,7 +119,8 @@ TypeCosts type_costs(const std::vector<llama::Matrix>& matrices,
     if (!fits) continue;
     costs.types.push_back(
         {.type = name,
-         .ms = weights * known->second / 1e6,
+         .ms = weights * known->second.least / 1e6,
+         .second_ms = weights * known->second.second / 1e6,
          .bytes = elements / block * static_cast<std::uint64_t>(format.block_bytes)});
   }
   std::stable_sort(costs.types.begin(), costs.types.end(),
@@ -137,36 +154,44 @@ Result<TypeCosts> measure_type_costs(const std::string& path, std::int32_t n_thr
   if (!packed) return resource_exhausted("not enough memory to measure types of weights");
   std::fill_n(packed.get(), bytes, std::uint8_t{0});  // which values they are takes no time
   // In turn, so that what disturbs the machine for a moment disturbs no type alone.
-  std::map<std::string, double> ns_per_weight;
+  TypeRuns runs;
   for (int run = 0; run < kRuns; ++run) {
     for (const kernels::PackedLayout& layout : layouts) {
       OUTRIDER_ASSIGN_OR_RETURN(const double ns, measure_ns(set, layout, packed.get(), n_threads));
-      double& least =
-          ns_per_weight.try_emplace(std::string(kernels::weight_format(layout.type).name), ns)
-              .first->second;
-      least = std::min(least, ns);
+      runs[std::string(kernels::weight_format(layout.type).name)].push_back(ns);
     }
   }
-  return type_costs(*matrices, ns_per_weight);
+  return type_costs(*matrices, runs);
 }
 
 Json type_costs_json(const TypeCosts& costs) {
   Json types = Json::array();
   for (const TypeCost& cost : costs.types) {
-    types.push_back({{"type", cost.type}, {"ms", cost.ms}, {"bytes", cost.bytes}});
+    types.push_back({{"type", cost.type},
+                     {"ms", cost.ms},
+                     {"second_ms", cost.second_ms},
+                     {"bytes", cost.bytes}});
   }
-  return {{"ms", costs.ms > 0.0 ? Json(costs.ms) : Json()}, {"types", std::move(types)}};
+  return {{"ms", costs.ms > 0.0 ? Json(costs.ms) : Json()},
+          {"second_ms", costs.ms > 0.0 ? Json(costs.second_ms) : Json()},
+          {"types", std::move(types)}};
 }
 
 std::string cheapest_text(const TypeCosts& costs) {
   if (costs.types.empty()) return "";
   const TypeCost& cheapest = costs.types.front();
+  double spread = cheapest.second_ms / cheapest.ms;
+  if (costs.ms > 0.0) spread = std::max(spread, costs.second_ms / costs.ms);
   const std::string there = cheapest.type + ", " + fixed(cheapest.ms, 2) + " ms a token";
-  if (costs.ms <= 0.0) return there;
-  const std::string here = fixed(costs.ms, 2) + " as it is";
-  return cheapest.ms < kAsCheap * costs.ms
-             ? there + ", " + here
-             : "as it is, " + fixed(costs.ms, 2) + " ms a token (" + there + ")";
+  const std::string both = costs.ms > 0.0 ? there + ", " + fixed(costs.ms, 2) + " as it is" : there;
+  std::string text = "not known (" + both + ")";
+  if (costs.ms > 0.0 ? spread * cheapest.ms < kAsCheap * costs.ms : spread <= kSteady) {
+    text = both;
+  } else if (spread <= kSteady && cheapest.ms >= kAsCheap * costs.ms) {
+    text = "as it is, " + fixed(costs.ms, 2) + " ms a token (" + there + ")";
+  }
+  if (spread > kSteady) text += "; the times vary much: is the machine doing something else?";
+  return text;
 }
 
 }  // namespace outrider::lab

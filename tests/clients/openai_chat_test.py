@@ -178,3 +178,11 @@ def test_a_text_goes_on(client, place):
     logprobs = whole.choices[0].logprobs
     assert "".join(logprobs.tokens) == whole.choices[0].text
     assert len(logprobs.token_logprobs) == len(logprobs.text_offset) == 12
+
+
+def test_what_is_said_to_the_services_cache_changes_nothing(client, place):
+    part = {"type": "text", "text": "Say hello.", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    answer = client.chat.completions.create(
+        model=place.model, max_tokens=4, messages=[{"role": "user", "content": [part]}],
+        extra_body={"prompt_cache_options": {"mode": "implicit"}})
+    assert answer.choices[0].message.content

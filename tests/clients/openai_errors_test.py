@@ -48,6 +48,12 @@ def test_a_prompt_that_is_too_long_has_the_code_that_clients_look_for(client, pl
     assert error.body["n_prompt_tokens"] > error.body["n_ctx"] > 0
 
 
+def test_items_that_are_too_long_are_named_as_they_were_sent(client, place):
+    with pytest.raises(openai.BadRequestError) as refusal:
+        client.responses.create(model=place.model, input="fox " * 4000)
+    assert refusal.value.param == "input", refusal.value.message
+
+
 def test_what_is_not_done_says_so(client, place):
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     with pytest.raises(openai.APIStatusError) as refusal:

@@ -133,6 +133,31 @@ def test_a_streamed_call_is_the_one_that_is_sent_at_once(client):
     assert [c.input for c in calls_of(streamed)] == [c.input for c in calls_of(whole)]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_clients_tool_runner_calls_and_gives_the_result_back(client, stream):
+    places = []
+
+    @anthropic.beta_tool
+    def get_weather(city: str) -> str:
+        """The weather in a city."""
+        places.append(city)
+        return "Sunny, 21 C"
+
+    runner = client.beta.messages.tool_runner(
+        model=MODEL,
+        max_tokens=200,
+        messages=[{"role": "user", "content": "What is the weather in Rome?"}],
+        tools=[get_weather],
+        tool_choice={"type": "tool", "name": "get_weather"},
+        max_iterations=2,
+        stream=stream,
+        extra_body={"temperature": 0},
+    )
+    answers = [turn.get_final_message() if stream else turn for turn in runner]
+    assert len(answers) == 2
+    assert places and calls_of(answers[0])
+
+
 def test_a_schema_is_kept_to(client):
     class Colour(pydantic.BaseModel):
         name: str

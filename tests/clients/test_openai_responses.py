@@ -116,6 +116,22 @@ def test_earlier_items_can_be_sent_back(client):
     assert second.usage.input_tokens > first.usage.input_tokens
 
 
+@pytest.mark.parametrize("dump", [
+    lambda item: item.to_dict(mode="json"),
+    lambda item: item.model_dump(mode="json", by_alias=True),
+])
+def test_what_the_client_adds_to_items_can_be_sent_back(client, dump):
+    asked = {"model": MODEL, "input": QUESTION, "temperature": 0, "max_output_tokens": 200}
+    texts = client.responses.parse(**asked)
+    calls = client.responses.parse(**asked, tools=[WEATHER], tool_choice="required")
+    conversation = [{"role": "user", "content": QUESTION}]
+    conversation += [dump(item) for item in texts.output + calls.output]
+    for call in calls_of(calls):
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "Sunny, 21 C"}
+        conversation.append(result)
+    assert ask(client, input=conversation, tools=[WEATHER], tool_choice="none").output_text
+
+
 def test_a_tool_is_called_and_its_result_read(client):
     conversation = [{"role": "user", "content": "What is the weather in Rome?"}]
     asked = {"tools": [WEATHER], "tool_choice": "required", "max_output_tokens": 200}

@@ -34,6 +34,36 @@ def test_the_readmes_gains_are_figures_of_the_benchmarks():
     assert set(gains) - set(RATIO.findall((DOCS / "benchmarks.md").read_text())) == set()
 
 
+def test_the_readme_says_what_its_target_and_its_last_row_are():
+    readme = (DOCS.parent / "README.md").read_text()
+    gains = readme.partition("\n## What you gain\n")[2].partition("\n## ")[0]
+    assert "[stand-in](docs/benchmarks.md" in gains, "whose draft is the model that it is made of"
+    assert "[measured](docs/benchmarks.md#on-a-gpu)" in gains
+    plot = (DOCS / "gain.svg").read_text()
+    bars = dict(re.findall(r"<title>([^<]*): (\d+\.\d\d)</title>", plot))
+    assert bars and set(bars.values()) <= set(RATIO.findall(gains)), "the plot is of the table"
+    for label in bars:
+        assert " at once" not in label or "its default" in label, label
+
+
+def test_the_goal_for_several_requests_has_its_tables_least_and_greatest():
+    text = (DOCS / "benchmarks.md").read_text()
+    begin = text.index("\n## Several requests at once")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in text[begin:text.index("\n## ", begin + 1)].splitlines()
+            if line.startswith("|")]
+    alone, several, column = [], [], None
+    for row in rows:
+        if "requests at once" in row:
+            column = row.index("of llama-server's best") if "llama-server" in row else None
+        elif column is not None and RATIO.fullmatch(row[column]):
+            (alone if row[1] == "1" else several).append(float(row[column]))
+    assert len(alone) == 6 and len(several) == 15
+    goal = next(line for line in text.splitlines() if line.startswith("| 1.3 times "))
+    assert f"{min(several)} to {max(several)} times with 4 and 16" in goal
+    assert f"(with one {min(alone)} to {max(alone)})" in goal
+
+
 @pytest.fixture
 def problems(tmp_path):
     """problems(text, other): what is wrong with the parts of a page, by anchor."""

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """scripts/demo.py, what `./dev demo` ends with, on tiny models: its texts, its table, its last
-sentence; and, with a command that is made up, that texts which differ are noticed.
+lines; and, with a command that is made up, that texts which differ are noticed.
 
 Usage: demo_test.py OUTRIDER TARGET.gguf DRAFT.gguf"""
 
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,8 @@ LIAR = """#!{python}
 import json, sys
 fast = "-d" in sys.argv
 result = {{"tokens": [1, 2, 3 if fast else 4], "timings": {{"predicted_per_second": 20 if fast else 10}},
-           "speculation": {{"exactness": "{exactness}", "tokens_per_step": 2, "acceptance_rate": 0.5}}}}
+           "speculation": {{"exactness": "{exactness}", "tokens_per_step": 2, "acceptance_rate": 0.5}},
+           "kernels": "stock", "kernels_reason": "no others"}}
 open(sys.argv[sys.argv.index("--result") + 1], "w").write(json.dumps(result))
 """
 
@@ -37,8 +39,8 @@ class Demo(unittest.TestCase):
         done = demo(OUTRIDER, OUTRIDER_DEMO_TOKENS="32", OUTRIDER_DEMO_CHAT="0")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         lines = done.stdout.rstrip().splitlines()
-        self.assertEqual(lines[-1], SAME)
-        head, *rows = lines[-7:-2]
+        end = lines.index(SAME)
+        head, *rows = lines[end - 6:end - 1]
         self.assertEqual(re.split(r"  +", head.strip()),
                          ["tokens/s", "speed-up", "tokens/step", "accepted", "text", "exactness"])
         for row, name in zip(rows, ("T=0 off", "T=0 on", "T=1 off", "T=1 on"), strict=True):
@@ -47,6 +49,13 @@ class Demo(unittest.TestCase):
             self.assertGreater(float(cells[1]), 0, row)
             self.assertEqual(cells[5], "identical" if name.endswith("on") else "-", row)
             self.assertRegex(cells[2], r"^[0-9.]+x$")
+        blank, kernels, gain, _, command = lines[end + 1:]
+        self.assertEqual(blank, "")
+        self.assertRegex(kernels, r"^kernels: (Outrider's$|llama\.cpp's: .)")
+        self.assertRegex(gain, r"^gain: [0-9.]+ times plain decoding at temperature 0, "
+                               r"[0-9.]+ times plain decoding at temperature 1; one run each way$")
+        self.assertEqual(shlex.split(command), [OUTRIDER, "bench", "-m", TARGET, "-d", DRAFT,
+                                                "--prompts", "prompts.jsonl"])
         parts = re.findall(r"^── (.+?) ─*\n(.*?)(?=^── |\Z)", done.stdout, re.MULTILINE | re.DOTALL)
         texts = [text for _, text in parts[:-1]]
         self.assertEqual([title for title, _ in parts],
@@ -55,6 +64,19 @@ class Demo(unittest.TestCase):
         self.assertTrue(all(text.strip() for text in texts), "texts are streamed")
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(texts[2], texts[3])
+
+    def test_it_says_whose_kernels_ran_and_its_last_command_measures_prompts_of_the_users(self):
+        done = demo(OUTRIDER, OUTRIDER_DEMO_TOKENS="8", OUTRIDER_DEMO_CHAT="0",
+                    OUTRIDER_KERNELS="stock")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("\nkernels: llama.cpp's: asked for (kernels=stock)\n", done.stdout)
+        command = shlex.split(done.stdout.rstrip().splitlines()[-1])
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "prompts.jsonl").write_text('{"prompt": "Hello"}\n')
+            measured = subprocess.run([*command, "-n", "4", "--repeat", "1"], cwd=folder, text=True,
+                                      check=False, capture_output=True, errors="replace")
+        self.assertEqual(measured.returncode, 0, measured.stderr)
+        self.assertIn("speed-up (95 %)", measured.stdout)
 
     def test_a_terminal_in_latin_1_gets_what_it_can_show(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -76,6 +98,8 @@ class Demo(unittest.TestCase):
             self.assertIn(sentence, done.stdout)
             self.assertIn("DIFFERENT", done.stdout)
             self.assertNotIn(SAME, done.stdout)
+            self.assertIn("\nkernels: llama.cpp's: no others\ngain: 2.00 times plain decoding at ",
+                          done.stdout)
 
 
 if __name__ == "__main__":

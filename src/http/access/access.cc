@@ -32,6 +32,12 @@ bool is_address(std::string_view name) {
          inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
 }
 
+constexpr std::string_view kGuard = "give --api-key or --api-key-file, or say --public-without-key";
+
+bool is_guarded(const ServerOptions& options) {
+  return !options.api_keys.empty() || options.public_without_key;
+}
+
 bool changes_nothing(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
@@ -74,11 +80,20 @@ std::vector<std::string> spellings_of(const std::string& address) {
 }
 
 Status check_exposure(const ServerOptions& options) {
-  const bool guarded = !options.api_keys.empty() || options.public_without_key;
-  if (guarded || is_loopback(options.host)) return Status();
-  return refused("host", "is " + options.host +
-                             ", which other machines can reach, and there is no key: give "
-                             "--api-key or --api-key-file, or say --public-without-key");
+  if (is_guarded(options) || is_loopback(options.host)) return Status();
+  return refused(
+      "host", "is " + options.host +
+                  ", which other machines can reach, and there is no key: " + std::string(kGuard));
+}
+
+std::string exposure_warning(const ServerOptions& options) {
+  if (is_guarded(options)) return "";
+  if (options.allowed_hosts.empty() && options.trusted_proxies.empty()) return "";
+  const std::string option = options.allowed_hosts.empty() ? "--trusted-proxy" : "--allowed-host";
+  return option +
+         " is for a server that others reach, as through a proxy, and there is no key: whoever "
+         "reaches it may use it; " +
+         std::string(kGuard);
 }
 
 Access::Access(const ServerOptions& options)

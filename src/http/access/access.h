@@ -62,4 +62,8 @@ std::vector<std::string> spellings_of(const std::string& address);
 // to ask for (ServerOptions::public_without_key).
 Status check_exposure(const ServerOptions& options);
 
+// What to warn of where check_exposure() is content: the options speak of a proxy, which reaches
+// the loopback for everybody else, and there is no key. Empty: nothing.
+std::string exposure_warning(const ServerOptions& options);
+
 }  // namespace outrider::http

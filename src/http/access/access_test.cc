@@ -209,5 +209,19 @@ TEST(Exposure, AnotherAddressNeedsAKey) {
   }
 }
 
+TEST(Exposure, AProxyWithoutAKeyIsWarnedOf) {
+  EXPECT_EQ(exposure_warning({}), "");
+  for (ServerOptions options : {ServerOptions{.allowed_hosts = {"chat.example"}},
+                                ServerOptions{.trusted_proxies = {"127.0.0.1"}}}) {
+    ASSERT_TRUE(check_exposure(options).ok());
+    EXPECT_NE(exposure_warning(options).find("there is no key"), std::string::npos);
+    options.public_without_key = true;
+    EXPECT_EQ(exposure_warning(options), "");
+    options.public_without_key = false;
+    options.api_keys = {"k"};
+    EXPECT_EQ(exposure_warning(options), "");
+  }
+}
+
 }  // namespace
 }  // namespace outrider::http

@@ -126,12 +126,22 @@ void read_output_config(api::JsonFields& fields, CompletionRequest& request) {
   }
 }
 
+// Anthropic's tool runner asks for one by itself. It must not be passed over: the next request
+// would hold the new messages only. The form of this error (error_form.cc) makes it go on without.
+void refuse_thread(api::JsonFields& fields) {
+  if (fields.any("thread") == nullptr) return;
+  fields.fail(
+      "thread",
+      "thread is not supported: nothing is stored here; send the whole conversation as messages");
+}
+
 Result<CompletionTask> read_task(Json body, const ServerOptions& options, bool counted) {
   CompletionTask task;
   OUTRIDER_ASSIGN_OR_RETURN(task.ignored_tools, take_out_other_tools(body, "custom"));
   CompletionRequest request = defaults_for(body, kDialect, options.defaults);
   steady_billing_header(body);
   api::JsonFields fields(body, "", &kDialect);
+  refuse_thread(fields);
   if (!counted) fields.require("max_tokens");
   read_anthropic_messages(fields, request);
   api::read_each_tool(fields, request, read_tool);

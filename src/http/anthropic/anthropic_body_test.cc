@@ -143,6 +143,13 @@ TEST(AnthropicBody, SettingsHaveTheApisNamesOrOurs) {
             R"({"type":"array"})");
 }
 
+TEST(AnthropicBody, FieldsOfTheServiceThatAreNullAskForNothing) {
+  EXPECT_EQ(read(body_with(R"({"container":null,"mcp_servers":null,"thread":null,
+                              "fallbacks":null})"))
+                .max_tokens,
+            7);
+}
+
 TEST(AnthropicBody, ModelsThinkWhereTheClientAsksForIt) {
   EXPECT_FALSE(read(body_with("{}")).chat.reasoning);
   EXPECT_FALSE(read(body_with(R"({"thinking":null})")).chat.reasoning);
@@ -209,6 +216,7 @@ TEST(AnthropicBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f",
            "input":{}}]}]})",
        "messages"},
+      {R"({"thread":{"type":"create"},"max_tokens":null})", "thread"},
       {R"({"system":5})", "system"},
       {R"({"system":[{"type":"image"}]})", "system[0].type", kElsewhere},
       {R"({"tools":[{"type":5,"name":"f","input_schema":{}}]})", "tools[0].type"},

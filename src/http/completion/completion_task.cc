@@ -249,7 +249,7 @@ std::string place_of_schema(const json::Json& body) {
 // spells it.
 Status spelled_as_sent(const Status& status, const std::string& text) {
   if (status.field().empty()) return status;
-  const json::Parsed body = json::parse(text);
+  const json::Parsed body = json::parse_sent(text);
   if (!body.ok() || !body.value->is_object()) return status;
   if (status.field() == "json_schema") return status.spelled(place_of_schema(*body.value));
   return api::spelled_as_in(status, *body.value);

@@ -150,9 +150,11 @@ const Json* read_role(api::JsonFields& fields, const Json& message, const std::s
 std::string read_text_part(api::JsonFields& fields, const Json& part, const std::string& place) {
   api::JsonFields inner(part, place + ".", &kPartDialect);
   std::string text;
-  inner.any("type");
-  inner.require("text");
-  inner.text("text", text);
+  const Json* type = inner.any("type");
+  const std::string_view name =
+      type != nullptr && api::is_text(*type, "refusal") ? "refusal" : "text";
+  inner.require(name);
+  inner.text(name, text);
   fields.take(inner.finish());
   return text;
 }

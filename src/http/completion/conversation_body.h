@@ -26,7 +26,8 @@ void refuse_type(api::JsonFields& fields, const std::string& place, const std::s
                  std::string_view why);
 
 // `given` at `place`: a string, or an array of objects whose "type" is one of `types` and that hold
-// "text"; their texts stand on lines of their own. Other parts (images, files) are kUnsupported.
+// "text", or of the type "refusal" that; their texts stand on lines of their own. Other parts
+// (images, files) are kUnsupported.
 std::string read_text_parts(api::JsonFields& fields, const json::Json& given,
                             const std::string& place, std::span<const std::string_view> types);
 

@@ -23,7 +23,7 @@ Result<Json> read_body(const HttpRequest& request) {
   if (request.body.empty()) {
     return invalid_argument("the body is empty, but must be a JSON object");
   }
-  json::Parsed parsed = json::parse(request.body);
+  json::Parsed parsed = json::parse_sent(request.body);
   if (!parsed.ok()) return invalid_argument("the body cannot be read: " + parsed.error);
   if (!parsed.value->is_object()) {
     return invalid_argument("the body is " + std::string(json::kind(*parsed.value)) +

@@ -60,8 +60,12 @@ Json error_object(int status, const Failure& failure, ErrorForm form) {
   const ErrorType type = error_type(status);
   const std::string message = message_of(failure, form);
   if (form == ErrorForm::kAnthropic) {
-    return {{"type", "error"},
-            {"error", {{"type", std::string(type.anthropic)}, {"message", message}}}};
+    Json error = {{"type", std::string(type.anthropic)}, {"message", message}};
+    if (status == 400 && failure.field == "thread") {
+      error["details"] = {{"error_code", "thread_unsupported_request"},
+                          {"unsupported", Json::array({"thread"})}};
+    }
+    return {{"type", "error"}, {"error", std::move(error)}};
   }
   Json error = {{"message", message},
                 {"type", std::string(type.openai)},

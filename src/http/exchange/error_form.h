@@ -3,7 +3,8 @@
 //   OpenAI         {"error":{"message","type","param","code"}}, the code a text or null; at its
 //                  endpoints
 //   Anthropic      {"type":"error","error":{"type","message"}}; at its endpoints, and for its
-//                  clients at those that both APIs have
+//                  clients at those that both APIs have. About a "thread" with the "details" by
+//                  which its own clients see that they have to go on without one
 //   llama-server   as OpenAI's, the code a number, HTTP's status; elsewhere
 //
 // A prompt that is too long says so in the words that clients of each look for: docs/decisions.md.

@@ -53,6 +53,17 @@ TEST(ErrorForm, APromptThatIsTooLongSaysSoInTheWordsOfEachApi) {
             "prompt is too long: 300 tokens > 256 maximum; the prompt has 300 tokens");
 }
 
+// By the details the client of Anthropic sees that it has to go on without a thread.
+TEST(ErrorForm, AThreadIsRefusedInTheWordsThatAnthropicsClientGoesOnAfter) {
+  const Failure failure{.message = "thread is not supported", .field = "thread"};
+  const Json error = error_object(400, failure, ErrorForm::kAnthropic)["error"];
+  EXPECT_EQ(error["type"], "invalid_request_error");
+  EXPECT_EQ(error["details"]["error_code"], "thread_unsupported_request");
+  EXPECT_EQ(error["details"]["unsupported"], Json::array({"thread"}));
+  EXPECT_FALSE(error_object(400, failure, ErrorForm::kOpenAi)["error"].contains("details"));
+  EXPECT_FALSE(error_object(400, kTooLong, ErrorForm::kAnthropic)["error"].contains("details"));
+}
+
 TEST(ErrorForm, EachPathHasTheFormOfItsApi) {
   for (const char* path :
        {"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/models", "/v1/models/a/b",
@@ -103,6 +114,22 @@ TEST_F(ErrorFormTest, APromptThatIsTooLongIsAskedForAndRefusedInEveryForm) {
       EXPECT_NE(message.find("exceeds the available context size"), std::string::npos) << path;
     }
   }
+}
+
+TEST_F(ErrorFormTest, APromptOfResponsesThatIsTooLongIsItsInput) {
+  start();
+  const HttpReply reply =
+      post("/v1/responses", {{"model", "fake"}, {"input", std::string(400, 'a')}});
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  EXPECT_EQ(object(reply)["error"]["param"], "input");
+}
+
+TEST_F(ErrorFormTest, AThreadIsRefusedBeforeAllElse) {
+  start();
+  const HttpReply reply =
+      post("/v1/messages", {{"model", "fake"}, {"thread", {{"type", "create"}}}});
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  EXPECT_EQ(object(reply)["error"]["details"]["error_code"], "thread_unsupported_request");
 }
 
 // Agents ask it to know when a conversation has to be made shorter.

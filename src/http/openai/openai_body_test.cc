@@ -134,6 +134,13 @@ TEST(OpenAiBody, OfMirostatAndWhatItExcludesTheRequestsOwnWins) {
   EXPECT_FLOAT_EQ(sampling(R"({"mirostat":2})", {.temperature = 0.3f}).temperature, 0.3f);
 }
 
+TEST(OpenAiBody, WhatTheServicesCacheAndOtherServicesAreToldChangesNothing) {
+  const Json body = parsed(R"({"messages":[{"role":"user","content":"a"}],"audio":null,
+    "prompt_cache_options":{"mode":"implicit"},"moderation":null,"web_search_options":null})");
+  const Result<CompletionTask> task = read_chat_task(body, ServerOptions());
+  EXPECT_TRUE(task.ok()) << task.status().message();
+}
+
 TEST(OpenAiBody, WhatABodyAsksForTogetherIsStillRefused) {
   const auto field_of_error = [](const char* more) {
     Json body = parsed(R"({"prompt":"a"})");

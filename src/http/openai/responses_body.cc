@@ -34,7 +34,8 @@ constexpr std::string_view kIgnored[] = {"user",
                                          "stream_options"};
 constexpr api::Dialect kDialect{.names = kNames, .ignored = kIgnored, .null_is_absent = true};
 
-constexpr std::string_view kIgnoredOfTool[] = {"defer_loading", "output_schema", "allowed_callers"};
+constexpr std::string_view kIgnoredOfTool[] = {"async", "defer_loading", "output_schema",
+                                               "allowed_callers"};
 constexpr api::Dialect kToolDialect{.names = {}, .ignored = kIgnoredOfTool, .null_is_absent = true};
 
 // What would need something that is stored here.

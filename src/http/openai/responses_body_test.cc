@@ -29,8 +29,9 @@ TEST(ResponsesBody, TheItemsOfAnAnswerAreOneMessageOfTheAssistant) {
     {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":null,
      "content":[{"type":"reasoning_text","text":"Ask."}]},
     {"type":"message","id":"msg_1","role":"assistant","status":"completed",
-     "content":[{"type":"output_text","text":"I ask.","annotations":[],"logprobs":[]}]},
-    {"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}","status":"completed"},
+     "content":[{"type":"output_text","text":"I ask.","annotations":[],"logprobs":[],"parsed":null}]},
+    {"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}",
+     "status":"completed","parsed_arguments":{},"async":null,"caller_kind":null},
     {"type":"function_call","call_id":"c2","name":"g","arguments":"{\"a\":1}"},
     {"type":"function_call_output","call_id":"c2","output":"two"},
     {"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"one"}]},
@@ -42,6 +43,21 @@ TEST(ResponsesBody, TheItemsOfAnAnswerAreOneMessageOfTheAssistant) {
                                       "assistant|I ask.|Ask.|c1 f{},c2 g{\"a\":1}| ",
                                       "tool|two|||c2 g", "tool|one|||c1 f",
                                       "assistant|Sun.|Done.|| ", "assistant|And wind.||| "}));
+}
+
+TEST(ResponsesBody, WhatTheServicesCacheAndOtherServicesAreToldChangesNothing) {
+  const CompletionRequest request = read(parsed(R"({"input":[{"role":"user","content":[
+      {"type":"input_text","text":"Hi","prompt_cache_breakpoint":{"mode":"explicit"}}]}],
+    "moderation":null,"background_options":null,"access_programs":null,"image":null,
+    "tools":[{"type":"function","name":"f","parameters":{},"async":true}]})"));
+  EXPECT_EQ(shown(request), (std::vector<std::string>{"user|Hi||| "}));
+  EXPECT_EQ(request.chat.tools.size(), 1U);
+}
+
+TEST(ResponsesBody, ARefusalIsATextOfTheAssistant) {
+  const CompletionRequest request = read(parsed(R"({"input":[{"role":"user","content":"Hi"},
+    {"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"No."}]}]})"));
+  EXPECT_EQ(shown(request), (std::vector<std::string>{"user|Hi||| ", "assistant|No.||| "}));
 }
 
 TEST(ResponsesBody, SettingsHaveTheApisNamesOrOurs) {
@@ -169,6 +185,10 @@ TEST(ResponsesBody, WhatIsWrongIsNamedAndWhatIsNotDoneIsSaid) {
       {R"({"input":[{"role":"user","content":5}]})", "input[0].content"},
       {R"({"input":[{"role":"user","content":[{"type":"input_text"}]}]})",
        "input[0].content[0].text"},
+      {R"({"input":[{"role":"user","content":[{"type":"refusal","refusal":"x"}]}]})",
+       "input[0].content[0].type", kElsewhere},
+      {R"({"input":[{"role":"assistant","content":[{"type":"refusal","text":"x"}]}]})",
+       "input[0].content[0].refusal"},
       {R"({"input":[{"role":"user","content":[{"type":"input_image","image_url":"x"}]}]})",
        "input[0].content[0].type", kElsewhere},
       {R"({"input":[{"type":"item_reference","id":"x"}]})", "input[0].type", kElsewhere},

@@ -198,9 +198,11 @@ class ResponsesForm : public AnswerForm {
   Json outcome(const Answer& answer) const {
     Json object = response(cut(answer) ? "incomplete" : "completed");
     if (cut(answer)) {
-      // A time limit, the server's end or a stop text in a call has no name in this API.
-      const bool length = answer.result()->completion.finish == FinishReason::kLength;
-      object["incomplete_details"] = {{"reason", length ? Json("max_output_tokens") : Json()}};
+      // The API's only name for a text that would have gone on, so also that of a time limit or the
+      // server's end. A call that a stop text cut has none, and clients take no reason that is
+      // null.
+      const bool goes_on = answer.result()->completion.finish != FinishReason::kStop;
+      if (goes_on) object["incomplete_details"] = {{"reason", "max_output_tokens"}};
     } else {
       object["completed_at"] = std::time(nullptr);
     }

@@ -198,14 +198,15 @@ TEST(ResponsesForm, WhatWasCutShortIsIncomplete) {
     EXPECT_EQ(response["output"].back()["status"], "incomplete");
   }
   const Json late = stream({"Hi"}, {.finish = FinishReason::kCancelled});
-  EXPECT_EQ(late["incomplete_details"], Json({{"reason", Json()}}));
+  EXPECT_EQ(late["status"], "incomplete");
+  EXPECT_EQ(late["incomplete_details"]["reason"], "max_output_tokens");
 }
 
 TEST(ResponsesForm, ACallThatAStopTextCutIsIncomplete) {
   const Json response = stream({R"((call f {"a")"}, {.stop = ":"});
   EXPECT_EQ(response["status"], "incomplete");
   EXPECT_EQ(response["output"].back()["status"], "incomplete");
-  EXPECT_EQ(response["incomplete_details"], Json({{"reason", Json()}}));
+  EXPECT_EQ(response["incomplete_details"], Json()) << "no reason that is null";
   EXPECT_EQ(stream({"(call f {})"}, {.stop = "!"})["status"], "completed");
 }
 

@@ -1,5 +1,6 @@
 #include "http/openai/responses_input.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,11 +13,13 @@ using json::Json;
 
 constexpr std::string_view kRoles[] = {"user", "assistant", "system", "developer"};
 constexpr std::string_view kTextParts[] = {"input_text", "output_text", "text"};
+constexpr std::string_view kAssistantsParts[] = {"input_text", "output_text", "text", "refusal"};
 constexpr std::string_view kReasoningParts[] = {"reasoning_text", "summary_text"};
 
-// What the service writes into its items, and clients send back.
+// What the service and its clients write into items, and send back.
 constexpr std::string_view kIgnoredOfItem[] = {"id",        "status", "phase", "encrypted_content",
-                                               "namespace", "caller", "type"};
+                                               "namespace", "caller", "async", "parsed_arguments",
+                                               "type"};
 constexpr api::Dialect kItemDialect{.names = {}, .ignored = kIgnoredOfItem, .null_is_absent = true};
 
 // The assistant's message that a further item belongs to, if it has only thought so far; else a new
@@ -33,7 +36,9 @@ void read_message(api::JsonFields& fields, const Json& item, const std::string& 
   std::string role;
   const Json* content = read_role(fields, item, place, kItemDialect, kRoles, role);
   if (content == nullptr) return;
-  std::string text = read_text_parts(fields, *content, place + ".content", kTextParts);
+  const std::span<const std::string_view> parts =
+      role == "assistant" ? std::span<const std::string_view>(kAssistantsParts) : kTextParts;
+  std::string text = read_text_parts(fields, *content, place + ".content", parts);
   if (role == "system" || role == "developer") return conversation.add_instructions(text);
   if (role == "assistant") {
     assistant_thinking(conversation).content = std::move(text);

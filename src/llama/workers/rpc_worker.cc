@@ -156,6 +156,8 @@ Status serve_worker(const WorkerOptions& options, const std::function<void()>& l
       return invalid_argument("cannot make the folder '" + options.cache_folder +
                               "': " + error.message());
     }
+    const std::uint64_t most = static_cast<std::uint64_t>(options.cache_mib) << 20;
+    OUTRIDER_RETURN_IF_ERROR(remove_oldest_tensors(options.cache_folder, most).status());
     OUTRIDER_RETURN_IF_ERROR(remove_damaged_tensors(options.cache_folder).status());
   }
   std::vector<ggml_backend_dev_t> devices = devices_to_serve();

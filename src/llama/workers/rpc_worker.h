@@ -50,6 +50,7 @@ struct WorkerOptions {
   std::uint16_t port = 0;          // above 0
   std::int32_t n_threads = 0;      // 0: the physical cores
   std::string cache_folder;        // where large tensors are kept for the next time; empty: nowhere
+  std::int64_t cache_mib = 65536;  // that it may have when the worker starts (tensor_cache.h)
 };
 
 // True for 127.x.x.x and "localhost".

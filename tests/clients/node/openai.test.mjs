@@ -136,3 +136,17 @@ test("responses answer at once and as events, with the same text", async () => {
   assert.equal(text, whole.output_text);
   assert.ok(["response.completed", "response.incomplete"].includes(last.type));
 });
+
+test("what the client adds to the items of responses can be sent back", async () => {
+  const body = { model, input: "The weather?", max_output_tokens: 120, temperature: 0 };
+  const tools = [{ type: "function", ...weather.function, strict: true }];
+  const texts = await client.responses.parse(body);
+  const calls = await client.responses.stream({ ...body, tools, tool_choice: "required" })
+    .finalResponse();
+  const results = calls.output.filter((item) => item.type === "function_call")
+    .map((call) => ({ type: "function_call_output", call_id: call.call_id, output: "21 degrees" }));
+  assert.ok(results.length > 0);
+  const again = await client.responses.create({ ...body, tools, tool_choice: "none",
+    input: [{ role: "user", content: body.input }, ...texts.output, ...calls.output, ...results] });
+  assert.ok(again.output_text.length > 0);
+});
