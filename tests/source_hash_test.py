@@ -10,6 +10,18 @@ import unittest
 from build_test import CMAKE_DIR, CMakeCase, run
 
 
+class HashedFolders(unittest.TestCase):
+    def test_what_computes_measures_and_probes_is_hashed(self):
+        root = CMAKE_DIR.parent
+        call = re.search(r"outrider_hash_sources\(([^)]*)\)", (root / "CMakeLists.txt").read_text())
+        folders = {root / name for name in call[1].split()[1:]}
+        for name in ("packed.cc", "kernel_products.cc", "llama_model.cc", "probe.cc",
+                     "measure_costs.cc"):
+            found = list((root / "src").rglob(name))
+            self.assertEqual(len(found), 1, name)
+            self.assertIn(found[0].parent, folders)
+
+
 class SourceHash(CMakeCase):
     def setUp(self):
         super().setUp()
