@@ -6,6 +6,7 @@ import contextlib
 import json
 import pathlib
 import re
+import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -46,6 +47,30 @@ def missing_tests(text):
     return missing, named
 
 
+def commit_of_undated():
+    """Of figures without a date: what the page says above the table."""
+    return re.search(DATE.pattern + r", ([0-9a-f]{7})\b", PAGE.split("| |")[0]).group(1)
+
+
+def tests_at(commit):
+    """The lines that begin tests there, wherever their files were; none where COMMIT is not known (a
+    shallow clone, no checkout)."""
+    command = ["git", "-C", ROOT, "grep", "--no-color", "-h", "-A1", "-E",
+               r"^TEST(_F|_P)?\(|^    def test_", commit, "--", "*.cc", "*.py"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return found.stdout if found.returncode == 0 else ""
+
+
+def too_young(row, tests):
+    """What ROW names whose beginning is not among TESTS."""
+    named = [TEST.match(quoted) for quoted in QUOTED.findall(row) if not FILE.match(quoted)]
+    return [test[0] for test in named if test and not re.search(
+        rf"\({test[1]},\s*{test[2]}\)|def {test[2]}\(", tests)]
+
+
 class Table(unittest.TestCase):
     def test_it_has_33_rows_in_order(self):
         self.assertEqual([int(number) for number, _ in ROW.findall(PAGE)], list(range(1, 34)))
@@ -70,6 +95,17 @@ class Table(unittest.TestCase):
                 self.assertRegex(cell[date.end():], r"^, [0-9a-f]{7}\b", f"row {number}")
         self.assertRegex(PAGE.split("| |")[0], DATE.pattern + r", [0-9a-f]{7}\b", "of all others")
 
+    def test_a_figure_without_a_date_is_of_a_commit_that_had_all_tests_of_its_row(self):
+        tests = tests_at(commit_of_undated())
+        if not tests:
+            self.skipTest("the history is not here")
+        for number, row in ROW.findall(PAGE):
+            cell = row.rsplit("|", 1)[1].strip()
+            if not DATE.search(cell) and cell != "below" and not cell.startswith("[the last runs]"):
+                self.assertEqual(too_young(row, tests), [], f"row {number}: its figure needs a date")
+        self.assertEqual(too_young("`tests/a_test.cc` `A.B`, `C.Of`", "TEST_F(A,\n    B) {\nTEST(C, OfIt)"),
+                         ["C.Of"])
+
     def test_the_text_around_it_names_what_exists(self):
         self.assertEqual(missing_tests(ROW.sub("", PAGE))[0], [])
 
@@ -77,6 +113,20 @@ class Table(unittest.TestCase):
         self.assertEqual(missing_tests("`tests/none_test.cc` `A.B`")[0], ["tests/none_test.cc", "A.B"])
         page = "`src/store/atomic_file_test.cc` `AtomicFileTest.NoSuchTest`"
         self.assertEqual(missing_tests(page)[0], ["AtomicFileTest.NoSuchTest"])
+
+
+class Numbers(unittest.TestCase):
+    """What the pages say of how often inputs are changed is what the scripts do."""
+
+    def test_the_mutations_of_a_soak_and_of_the_tests_are_those_that_the_pages_name(self):
+        soak = (ROOT / "scripts/dev/soak.sh").read_text()
+        asked = [int(re.search(rf"^{name}=(\d+)\b", soak, re.MULTILINE).group(1))
+                 for name in ("SOAK_MUTATIONS", "SANITIZED_MUTATIONS")]
+        said = re.search(r"with ([\d,]+) mutations each, and (\d+) each under the address sanitizer",
+                         (ROOT / "CONTRIBUTING.md").read_text())
+        self.assertEqual([int(number.replace(",", "")) for number in said.groups()], asked)
+        self.assertIn("set(OUTRIDER_FUZZ_MUTATIONS 10)", (ROOT / "cmake/fuzz.cmake").read_text())
+        self.assertIn("each with ten random changes too", PAGE)
 
 
 class Suppressions(unittest.TestCase):

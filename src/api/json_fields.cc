@@ -239,8 +239,9 @@ std::vector<std::string> JsonFields::unknown() const {
   const auto among = [](const auto& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  const bool null_is_none =
-      dialect_ != nullptr && (dialect_->null_is_absent || dialect_->unknown_may_be_null);
+  // Where they are no errors (the seed's API warns of them), a null one is told, too.
+  const bool null_is_none = dialect_ != nullptr && !dialect_->may_be_unknown &&
+                            (dialect_->null_is_absent || dialect_->unknown_may_be_null);
   for (const Json::object_t::value_type& field : object_.get_ref<const Json::object_t&>()) {
     if (null_is_none && field.second.is_null()) continue;  // it asks for nothing
     const bool known = among(names_, field.first) ||
