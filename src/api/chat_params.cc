@@ -28,7 +28,8 @@ constexpr std::string_view kIgnoredOfMessage[] = {"id",
                                                   "provider_specific_fields"};
 constexpr Dialect kMessageDialect{
     .names = {}, .ignored = kIgnoredOfMessage, .unknown_may_be_null = true};
-constexpr Dialect kCallDialect{.names = {}, .ignored = {}, .unknown_may_be_null = true};
+// Of a call, and of a tool's function.
+constexpr Dialect kNullableDialect{.names = {}, .ignored = {}, .unknown_may_be_null = true};
 constexpr std::string_view kIgnoredOfFunction[] = {"parsed_arguments"};
 constexpr Dialect kFunctionDialect{
     .names = {}, .ignored = kIgnoredOfFunction, .unknown_may_be_null = true};
@@ -109,7 +110,7 @@ void read_called(JsonFields& fields, const Json& function, const std::string& pa
 }
 
 void read_call(JsonFields& fields, const Json& call, const std::string& path, ToolCall& read) {
-  JsonFields inner(call, path + ".", &kCallDialect);
+  JsonFields inner(call, path + ".", &kNullableDialect);
   std::string type = "function";
   constexpr std::string_view kTypes[] = {"function"};
   inner.choice("type", type, kTypes);
@@ -248,8 +249,7 @@ void read_messages(JsonFields& fields, CompletionRequest& request) {
 
 void read_function(JsonFields& fields, const Json& function, const std::string& place,
                    ChatTool& read) {
-  static constexpr Dialect kDialect{.names = {}, .ignored = {}, .unknown_may_be_null = true};
-  JsonFields named(function, place + ".", &kDialect);
+  JsonFields named(function, place + ".", &kNullableDialect);
   named.require("name");
   named.text("name", read.name);
   read_text_or_null(named, "description", read.description);

@@ -26,8 +26,7 @@
 //
 // Example. T = 72, 107, 130, 94 ms for 1 to 4 tokens, three nodes of chance 0.7, 0.5, 0.35 and 12
 // ms for drafting them: 1/(72 + 12) = 0.0119; 1.7/(94 + 12) = 0.0160 (filled up to
-// four);
-// 2.2/106 = 0.0208; 2.55/106 = 0.0241 tokens a millisecond. Three nodes are sent.
+// four); 2.2/106 = 0.0208; 2.55/106 = 0.0241 tokens a millisecond. Three nodes are sent.
 //
 // Cost: a table of as many times as nodes may be sent, per step, then O(nodes) a question.
 // Tested by outlook_test.cc against all subsets of small trees, on six kinds of machines.

@@ -12,8 +12,8 @@ namespace {
 using json::Json;
 
 constexpr std::string_view kRoles[] = {"user", "assistant", "system", "developer"};
-constexpr std::string_view kTextParts[] = {"input_text", "output_text", "text"};
 constexpr std::string_view kAssistantsParts[] = {"input_text", "output_text", "text", "refusal"};
+constexpr std::span<const std::string_view> kTextParts = std::span(kAssistantsParts).first(3);
 constexpr std::string_view kReasoningParts[] = {"reasoning_text", "summary_text"};
 
 // What the service and its clients write into items, and send back.
